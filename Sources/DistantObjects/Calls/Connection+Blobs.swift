@@ -62,13 +62,13 @@ extension Connection {
             guard channel.mayOfferBlobs,
                 let (memory, descriptor) = RegionMemory.make(size, for: .blobs, with: PeerIdentity(channel.peer))
             else {
-                state.withLock { $0.blobWasNotMade(size) }
+                state.withLock { $0.session.memory.blobWasNotMade(size) }
                 return nil
             }
             // Under one lock, because offers are numbered by their order.
             let blob = state.withLock { state in
                 channel.offerBlobRegion(descriptor)
-                return state.offerBlob(memory, self)
+                return state.session.memory.offerBlob(memory, self)
             }
             channel.flushBlobOffers()
             return blob
@@ -92,7 +92,7 @@ extension Connection {
             }
             state.withLock { $0.answerBlob(memory) }
         } catch {
-            state.withLock { $0.fail(error) }
+            state.withLock { $0.session.fail(error) }
             throw TransportError(.protocolViolation, error.message)
         }
         channel.setNeedsFlush()
@@ -113,6 +113,6 @@ extension PortCoder: BlobSender {
     func mayMention(_ bytes: SharedBytes) -> Bool {
         // A message within this process hands the bytes over as they are.
         if self === PortCoder.local { return true }
-        return connection?.state.withLock { $0.mayMention(bytes) } ?? false
+        return connection?.state.withLock { $0.session.memory.mayMention(bytes) } ?? false
     }
 }

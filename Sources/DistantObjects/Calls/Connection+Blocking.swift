@@ -89,6 +89,32 @@ extension Connection {
         }
         return result
     }
+
+    /// Blocks the calling thread until a stream resumes it.
+    ///
+    /// The thread reads the connection meanwhile.
+    ///
+    /// - Parameters:
+    ///   - failure: What to say at the deadline.
+    ///   - hold: Enters the waiter under the lock; false if the thread need not wait.
+    ///   - withdraw: Removes the waiter under the lock, because the thread stops waiting.
+    func block(
+        until deadline: Deadline?, _ failure: String,
+        hold: (inout Conversation<Connection>, VoidWaiter) -> Bool,
+        withdraw: (inout Conversation<Connection>, BlockingCall) -> Void
+    ) throws {
+        let call = BlockingCall()
+        guard state.withLock({ hold(&$0, .thread(call)) }) else { return }
+        do {
+            try wait(for: call, until: deadline) { deadline in
+                ConnectionError(.deadlineExceeded, "\(failure) within \(deadline.limit)", context: "the stream")
+            }
+            _ = try call.get()
+        } catch {
+            state.withLock { withdraw(&$0, call) }
+            throw error
+        }
+    }
 }
 
 /// A result for which a thread waits.

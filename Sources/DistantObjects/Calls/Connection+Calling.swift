@@ -92,7 +92,7 @@ extension Connection {
         if waits, !channel.flushAndWaitBriefly(until: { isAnswered(ticket) }) { channel.setNeedsFlush() }
     }
 
-    private func isAnswered(_ ticket: Ticket) -> Bool { state.withLock { !$0.questions.isOpen(ticket) } }
+    private func isAnswered(_ ticket: Ticket) -> Bool { state.withLock { !$0.questions.table.isOpen(ticket) } }
 
     /// Sends a call and blocks the calling thread until the answer arrives.
     func sendCallBlocking(_ message: consuming OutboundMessage) throws -> Reply {
@@ -162,7 +162,7 @@ extension Connection {
             if let served = scope._withUnsafeGuaranteedRef({ $0.served }) {
                 served._withUnsafeGuaranteedRef { state.firstJobReturned($0) }
             }
-            return (outcome, state.hasStartable)
+            return (outcome, state.serving.hasStartable)
         }
         // Calls are user code, which must not run inside another task's job.
         if hasCalls { loop.perform { self.drain() } }
@@ -175,8 +175,9 @@ extension Connection {
         let answer = state.withContent { content -> Result<Reply, any Error>? in
             if let answer = content.takeAnswer(for: scope) { return answer }
             scope._withUnsafeGuaranteedRef { scope in
-                let isAsked = content.conversation.questions.replaceWaiter(of: scope.ticket, with: .task(continuation))
-                {
+                let isAsked = content.conversation.questions.table.replaceWaiter(
+                    of: scope.ticket, with: .task(continuation)
+                ) {
                     if case .scope = $0 { true } else { false }
                 }
                 if !isAsked { scope.suspend(continuation) }
@@ -201,9 +202,9 @@ extension Connection {
     private func reserve(_ message: OutboundMessage) throws -> (Ticket, Bool) {
         do {
             return try state.withContent { content in
-                try content.conversation.checkOpen(message, self)
-                let ticket = content.conversation.questions.reserve()
-                let mayWait = content.callers.mayWait(open: content.conversation.questions.count, task: currentTask())
+                let ticket = try content.conversation.reserve(message, self)
+                let open = content.conversation.questions.table.count
+                let mayWait = content.callers.mayWait(open: open, task: currentTask())
                 // Their threads need the processors, and a loop that polls would answer a few tasks at a time.
                 if !mayWait, content.callers.endedAsMany { channel.skipPolls(UInt32(CallingTasks.callsBetweenRounds)) }
                 return (ticket, mayWait)
@@ -252,8 +253,7 @@ extension Connection {
     ) -> SendOutcome<Ticket> {
         state.withLock { state in
             guard let reserved else { return send(message, from: scope, waiter, &state) }
-            do { try state.checkReserved(reserved) } catch { return .failed(error) }
-            return state.sendCall(message, reserved, waiter, self)
+            return state.sendReserved(message, reserved, waiter, self)
         }
     }
 
@@ -281,7 +281,7 @@ extension Connection {
                 ticket,
                 ConnectionError(.deadlineExceeded, "no answer came within \(deadline.limit)", context: name))
         }
-        if !state.withLock({ $0.questions.setTimer(timer, of: ticket) }) { loop.cancelTimer(timer) }
+        if !state.withLock({ $0.questions.table.setTimer(timer, of: ticket) }) { loop.cancelTimer(timer) }
     }
 
     /// Fails a call whose caller stops waiting.
@@ -296,7 +296,7 @@ extension Connection {
     func cancelCalls(in scope: CallScope) {
         let isOpen = transition { state, actions in
             scope.isCancelled = true
-            guard state.questions.isOpen(scope.ticket, in: ObjectIdentifier(scope)) else { return false }
+            guard state.questions.table.isOpen(scope.ticket, in: ObjectIdentifier(scope)) else { return false }
             state.giveUp(scope.ticket, CancellationError(), &actions)
             return true
         }

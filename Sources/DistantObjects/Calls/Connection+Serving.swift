@@ -57,7 +57,7 @@ extension Connection {
     ///
     /// Runs on the thread that takes over the loop from the blocked one.
     private func helpBlockedThread() {
-        state.withLock { $0.hasHelper = false }
+        state.withLock { $0.serving.hasHelper = false }
         drain()
     }
 
@@ -82,7 +82,7 @@ extension Connection {
         let body = call.body
         finish(call, consume message, error: failure, startsNext: false)
         channel.flush()
-        if state.withLock({ $0.hasStartable }) { loop.perform { self.drain() } }
+        if state.withLock({ $0.serving.hasStartable }) { loop.perform { self.drain() } }
         coder.recycle(consume decoder)
         withExtendedLifetime(body) {}
         return nil
@@ -145,7 +145,7 @@ extension Connection {
             let task = content.rest.takeToServe() ?? ServingTask(self)
             task.take(call)
             guard let question = call.question else { return (task, false) }
-            return (task, content.conversation.answers.attach(ServedCall(call, in: task), to: question))
+            return (task, content.conversation.serving.answers.attach(ServedCall(call, in: task), to: question))
         }
         if isCancelled { task.cancel(call.number) }
         task.start()
@@ -273,7 +273,7 @@ extension Connection {
             state.firstJobReturned(call)
             let next = startsNext ? state.startCall(self, &actions) : nil
             // Messages to the answer may be ready now.
-            let hasCalls = kept != nil && !startsNext && state.hasStartable
+            let hasCalls = kept != nil && !startsNext && state.serving.hasStartable
             return Answered(
                 outcome: .written,
                 next: NextCall(
@@ -336,7 +336,7 @@ extension Connection {
     }
 
     private func checkSize(of message: OutboundMessage) throws {
-        try state.withLock { try $0.checkSize(of: message, self) }
+        try state.withLock { try $0.session.checkSize(of: message, self) }
     }
 
     /// Checks that a result can be sent.
@@ -366,6 +366,6 @@ private struct NextCall: ~Copyable, Sendable {
 
 /// The outcome of an answer, and the next call.
 private struct Answered: ~Copyable, Sendable {
-    let outcome: Conversation<Connection>.AnswerOutcome
+    let outcome: AnswerOutcome
     var next: NextCall
 }

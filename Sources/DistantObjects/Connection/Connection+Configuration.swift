@@ -208,11 +208,11 @@ extension Connection {
     public var statistics: ConnectionStatistics {
         state.withLock { state in
             ConnectionStatistics(
-                exports: state.exportCount, imports: state.importCount,
-                questions: state.questionCount, answers: state.answerCount,
-                pending: state.pending.count,
-                streams: state.streams.outgoingCount + state.streams.incomingCount,
-                blobs: state.blobs?.usedCount ?? 0, framesIn: state.framesIn, framesOut: state.sent)
+                exports: state.session.references.exportCount, imports: state.session.references.importCount,
+                questions: state.questions.count, answers: state.serving.count,
+                pending: state.questions.pending.count,
+                streams: state.session.streams.outgoingCount + state.session.streams.incomingCount,
+                blobs: state.session.memory.blobs?.usedCount ?? 0, framesIn: state.framesIn, framesOut: state.sent)
         }
     }
 

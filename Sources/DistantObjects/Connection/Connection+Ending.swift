@@ -22,12 +22,12 @@ extension Connection {
         beginClosing(within: limit)
         _ = await ended
         if let patience = settings.exitTimeout { await child?.end(within: patience, on: loop) }
-        return state.withLock { $0.oneWays.losses }
+        return state.withLock { $0.questions.oneWays.losses }
     }
 
     /// Begins to close the connection in order, and cuts it after the limit.
     func beginClosing(within limit: Duration) {
-        beginClosing(decision: .closedHere)
+        beginClosing(because: .closedHere)
         let timer = loop.addTimer(after: limit) { [self] in
             invalidate()
             if settings.exitTimeout != nil { child?.terminate() }
@@ -39,9 +39,7 @@ extension Connection {
     ///
     /// Waiting calls fail on both sides.
     public func invalidate() {
-        life.withLock { life in
-            if life.decision == nil { life.decision = .closedHere }
-        }
+        state.withLock { $0.session.life.decide(.closedHere) }
         channel.cancel(.byThisSide)
     }
 
@@ -106,9 +104,8 @@ extension Connection {
     /// Call this before `begin()`.
     func whenEnded(_ hook: @escaping @Sendable () -> Void) { life.withLock { $0.endHook = hook } }
 
-    private func beginClosing(decision: ConnectionEnd?) {
-        let wasOpen = transition { state, actions in state.beginClosing(&actions) }
-        if let decision { life.withLock { if $0.decision == nil { $0.decision = decision } } }
+    private func beginClosing(because decision: ConnectionEnd?) {
+        let wasOpen = transition { state, actions in state.beginClosing(because: decision, &actions) }
         guard wasOpen else { return channel.cancel(.byThisSide) }
         finishClosingIfIdle()
     }
@@ -119,10 +116,10 @@ extension Connection {
     }
 
     func peerSaidGoodbye() {
-        let reason = state.withLock { $0.ending.peerGoodbye?.reason }
+        let reason = state.withLock { $0.session.life.peerGoodbye?.reason }
         if reason == .closed {
             transition { state, actions in state.failUnanswered(self, name, &actions) }
-            beginClosing(decision: nil)
+            beginClosing(because: nil)
             limitTimeAfterGoodbye(unsent: .max)
         } else {
             channel.finishWriting()
@@ -138,7 +135,7 @@ extension Connection {
     /// - Parameter unsent: The unsent bytes at the last check.
     private func limitTimeAfterGoodbye(unsent: Int) {
         let timer = loop.addTimer(after: settings.handshakeTimeout) { [self] in
-            let isAwaited = unsent > 0 && state.withLock { !$0.outbox.isClosed }
+            let isAwaited = unsent > 0 && state.withLock { !$0.session.outbox.isClosed }
             let left = channel.queuedBytes
             guard isAwaited || left < unsent && left > 0 else { return channel.cancel(.byThisSide) }
             limitTimeAfterGoodbye(unsent: isAwaited ? .max : left)
@@ -154,7 +151,7 @@ extension Connection {
     ///
     /// Queued frames are still written.
     func endAfterGoodbye(_ decision: ConnectionEnd) {
-        life.withLock { if $0.decision == nil { $0.decision = decision } }
+        state.withLock { $0.session.life.decide(decision) }
         channel.setNeedsFlush()
         channel.finishWriting()
         // The Goodbye is written in the next loop iteration, if the peer reads. This side does not wait for it.
@@ -166,7 +163,7 @@ extension Connection {
     /// Whether the connection takes no more calls because it has ended or is ending.
     ///
     /// It is true before any call fails for that reason, so that a loop of calls can check it. `ended` gives the reason.
-    public var isEnded: Bool { state.withLock { $0.isEnded } }
+    public var isEnded: Bool { state.withLock { $0.session.isEnded } }
 
     /// Fails everything that waits for the peer, because no more input comes from it.
     ///
@@ -174,14 +171,10 @@ extension Connection {
     /// if all threads of the loop run methods that block.
     @discardableResult
     func failCalls(_ reason: ChannelEnd, onLoop: Bool) -> ConnectionEnd {
-        let decision = life.withLock { $0.decision }
         let failed = state.withContent { content in
             // Answers that have arrived still count.
             var actions = content.delivered.takeAll()
-            let end = content.conversation.endCalls(self, name, &actions.others) { ending in
-                if let violation = ending.violation { return .protocolViolation(violation) }
-                return decision ?? ending.reasonOfPeer ?? ConnectionEnd(reason)
-            }
+            let end = content.conversation.endCalls(self, name, &actions.others, because: ConnectionEnd(reason))
             return FailedCalls(actions: actions, end: end)
         }
         let end = failed.end

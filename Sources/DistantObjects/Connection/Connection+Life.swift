@@ -5,7 +5,7 @@ extension Connection {
     struct Life {
         /// State that is needed until both sides have accepted each other.
         final class Opening: @unchecked Sendable {  // Guarded by the lock of the life.
-            fileprivate let configuration: SharedConfiguration
+            let configuration: SharedConfiguration
             var waiter: UnsafeContinuation<Void, any Error>?
             var hook: (@Sendable (Bool) -> Void)?
             var timer: TimerToken?
@@ -25,7 +25,6 @@ extension Connection {
             var keepaliveTimer: TimerToken?
             var dropTimer: TimerToken?
             var end: ConnectionEnd?
-            var decision: ConnectionEnd?
             var waiting: [CheckedContinuation<ConnectionEnd, Never>] = []
             var endHandlers: [UInt64: @Sendable (ConnectionEnd) -> Void] = [:]
             var registrations: UInt64 = 0
@@ -42,9 +41,6 @@ extension Connection {
 
         /// Nil once the handshake has ended.
         var opening: Opening? { if case .running(let opening) = handshake { opening } else { nil } }
-
-        /// The configuration, until the handshake has ended.
-        var configuration: Configuration? { opening?.configuration.value }
 
         var handshakeOutcome: Result<Void, any Error>? {
             switch handshake {
@@ -88,11 +84,6 @@ extension Connection {
         var end: ConnectionEnd? {
             get { ending?.end }
             set { madeEnding().end = newValue }
-        }
-        /// The reason of this side for ending the connection, if it did.
-        var decision: ConnectionEnd? {
-            get { ending?.decision }
-            set { madeEnding().decision = newValue }
         }
         var waiting: [CheckedContinuation<ConnectionEnd, Never>] {
             get { ending?.waiting ?? [] }

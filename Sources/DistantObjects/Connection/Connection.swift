@@ -1,4 +1,5 @@
 @_exported public import KeyedArchive
+import PortTransport
 @_exported public import PortTransport
 import Synchronization
 
@@ -188,11 +189,16 @@ public final class Connection: Sendable {
             dyingCount.store(dying.count, ordering: .relaxed)
             return dead
         }
-        state.withLock { state in
-            state.writeReleases(dead)
-            if !dead.promises.isEmpty { state.dropPromises(dead.promises) }
-        }
+        state.withLock { $0.release(dead) }
         if !dead.streams.isEmpty { stopReading(dead.streams) }
+    }
+
+    /// Ends streams of the peer whose readers were freed.
+    func stopReading(_ inboxes: [StreamInbox]) {
+        transition { state, actions in
+            let error = ConnectionError(.cancelled, "the stream was not read to its end")
+            for inbox in inboxes { state.session.streams.stopReading(inbox, error, &state.session.outbox, &actions) }
+        }
     }
 
     /// Returns the credit of a large message that was decoded.
@@ -219,5 +225,154 @@ extension Connection: CustomStringConvertible {
     public var description: String {
         guard let peer else { return "Connection(\(name))" }
         return "Connection(\(name), peer pid \(peer.pid), uid \(peer.uid))"
+    }
+}
+
+// The connection that the running code works for.
+extension Connection {
+    /// The connection whose call or event handler runs on this thread; `nil` elsewhere.
+    ///
+    /// A method can ask it for the credentials of its caller. In an `async` method it stays the same after each `await`, in
+    /// child tasks, and on actors with the default executor. It is `nil` on the main actor and in a `Task` that the method
+    /// makes, which may outlive the call: read it before, and pass on what you need. A method that is called directly within
+    /// its own process sees the value of its caller.
+    public static var current: Connection? {
+        guard let thread = ThreadTasks.current else { return nil }
+        if let serving = thread.pointee.serving { return serving.takeUnretainedValue() }
+        return thread.pointee.scope?.takeUnretainedValue().serves
+    }
+
+    /// Runs synchronous user code with this connection as `current`.
+    @inline(__always)
+    func asCurrent<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+        guard let thread = ThreadTasks.current else { return try body() }
+        let outer = thread.pointee.serving
+        thread.pointee.serving = Unmanaged.passUnretained(self)
+        defer { thread.pointee.serving = outer }
+        return try body()
+    }
+}
+
+extension PortCoder {
+    /// The connection of this coder's messages; `nil` once it has ended.
+    public var connection: Connection? { owner as? Connection }
+}
+
+extension Connection: CoderOwner {}
+
+// The host of `Conversation`: it gives access to the channel, the loop's clock, and proxies.
+extension Connection: ConversationHost {
+    typealias Waiter = AnswerWaiter
+    typealias RoomWaiter = VoidWaiter
+    typealias RunningCall = ServedCall
+    typealias Proxy = DistantObject
+
+    var now: UInt64 { loop.now }
+
+    var rootDirectory: (object: AnyObject, messages: Unmanaged<ClassMessages>) { (roots, ClassMessages.of(roots)) }
+
+    func makeProxy(for id: ObjectID, of described: DescribedClass?) -> DistantObject {
+        DistantObject(id, of: described, on: self)
+    }
+
+    static func describe(_ proxy: DistantObject, as described: DescribedClass) { proxy.place.describe(as: described) }
+
+    func entry(of object: AnyObject) -> TableEntry {
+        if let proxy = object as? DistantObject {
+            guard let connection = proxy.place.connection else { return .foreign }
+            guard connection.toOpaque() == Unmanaged.passUnretained(self).toOpaque() else { return .foreign }
+            if case .answer(let ticket)? = proxy.place.promise { return .proxy(.answer(ticket)) }
+            return .proxy(.object(proxy.place.id))
+        }
+        return TableEntry(reader: object, on: self) ?? .own
+    }
+
+    func makeStreamReader(_ inbox: StreamInbox) -> AnyObject { inbox.makeReader(on: self) }
+
+    var isServing: Bool {
+        if let thread = ThreadTasks.current, let serving = thread.pointee.serving,
+            serving.toOpaque() == Unmanaged.passUnretained(self).toOpaque()
+        {
+            return true
+        }
+        return Self.served == ObjectIdentifier(self)
+    }
+
+    /// The connection whose call the task serves, or the task that has made it.
+    ///
+    /// Unlike the scope, it is also known on the main actor and in a `Task` that the method makes.
+    @TaskLocal static var served: ObjectIdentifier?
+
+    var isQueueFull: Bool { channel.isFrameQueueFull }
+    func hasRoom(forLargeMessage byteCount: Int) -> Bool { channel.hasMessageRoom(for: byteCount) }
+    var unsentAnswers: Int { channel.unsentAnswers }
+    var writtenAnswers: UInt64 { channel.writtenAnswers }
+    func isWritten(_ number: UInt64) -> Bool { channel.isWritten(number) }
+    func mayBeWritten(_ number: UInt64) -> Bool { channel.mayBeWritten(number) }
+    func creditLargeMessages(_ byteCount: UInt64) -> MessageCredit { channel.messageCredit(byteCount) }
+
+    var isPeerTrusted: Bool { channel.peer?.isOfThisUser == true }
+    var hasSharedMemory: Bool { channel.hasSharedMemory }
+}
+
+extension Connection {
+    /// Whether messages in both directions go through shared memory; see `Configuration.sharesMemory`.
+    public var isInSharedMemory: Bool { state.withLock { $0.session.memory.isUsed } }
+}
+
+// Roots that are used by an interface.
+extension Connection {
+    /// Makes an object a root that the peer looks up by the interface it implements, or by none.
+    ///
+    /// - Parameters:
+    ///   - object: Kept alive until the connection ends or another object gets the name.
+    ///   - name: Empty for the root that `root` gives.
+    /// - Throws: `ConnectionError.interfaceMismatch` if the class's table does not list all messages of the interface.
+    public func vend<Object: Vendable & Implements>(_ object: Object, as name: String = "") throws {
+        if let mismatch = ClassMessages.of(object)._withUnsafeGuaranteedRef({ $0.mismatch }) { throw mismatch }
+        roots.set([(key: name, value: object)])
+    }
+
+    /// The peer's root object of that name, used by an interface.
+    ///
+    /// - Parameters:
+    ///   - name: As for `root(named:deadline:)`.
+    ///   - interface: What the object has to answer.
+    ///   - deadline: As for `root(named:deadline:)`.
+    /// - Throws: As `root(named:deadline:)`; `ConnectionError.interfaceMismatch` if the object does not answer what the
+    ///   interface asks, with the whole list.
+    public func root<I: Interface>(
+        named name: String = "", as interface: I.Type, deadline: Duration? = nil
+    ) async throws -> Remote<I> {
+        try Remote(await root(named: name, deadline: deadline))
+    }
+
+    /// The peer's root object of that name, used by an interface, for plain threads: blocks until it is there.
+    ///
+    /// - Parameters:
+    ///   - name: As for `root(named:deadline:)`.
+    ///   - interface: What the object has to answer.
+    ///   - deadline: As for `root(named:deadline:)`.
+    /// - Throws: As `root(named:as:deadline:)`; `ConnectionError.wouldBlock` on the loop's threads and in tasks.
+    public func blockingRoot<I: Interface>(
+        named name: String = "", as interface: I.Type, deadline: Duration? = nil
+    ) throws -> Remote<I> {
+        try Remote(blockingRoot(named: name, deadline: deadline))
+    }
+
+    /// The names under which the peer vends its roots, sorted.
+    ///
+    /// - Parameter deadline: As for `root(named:deadline:)`.
+    /// - Throws: `ConnectionError.noSuchMessage` if the peer is of an earlier version, `.deadlineExceeded`.
+    public func rootNames(deadline: Duration? = nil) async throws -> [String] {
+        try await peerRoots.message("names").call(deadline: deadline ?? settings.lookupDeadline)
+    }
+
+    /// Returns the names under which the peer vends its roots, sorted, to a plain thread: blocks until they are there.
+    ///
+    /// - Parameter deadline: As for `root(named:deadline:)`.
+    /// - Throws: As `rootNames(deadline:)`; `ConnectionError.wouldBlock` on the loop's threads and in tasks.
+    public func blockingRootNames(deadline: Duration? = nil) throws -> [String] {
+        try peerRoots.message("names").blocking(deadline: deadline ?? settings.lookupDeadline)
     }
 }

@@ -48,17 +48,17 @@ extension LockedState.Content {
     /// Passes the written frames to the channel.
     @inline(__always)
     mutating func send(over channel: Channel) {
-        if !conversation.outbox.isEmpty { sendAll(over: channel) }
+        if !conversation.session.outbox.isEmpty { sendAll(over: channel) }
     }
 
     @inline(never)
     private mutating func sendAll(over channel: Channel) {
         // These are loops of this function, because a closure would retain the channel.
-        if let frame = conversation.outbox.first { channel.enqueue(frame, of: conversation.outbox) }
-        if !conversation.outbox.others.isEmpty {
-            for frame in conversation.outbox.others { channel.enqueue(frame, of: conversation.outbox) }
+        if let frame = conversation.session.outbox.first { conversation.session.outbox.send(frame, over: channel) }
+        if !conversation.session.outbox.others.isEmpty {
+            for frame in conversation.session.outbox.others { conversation.session.outbox.send(frame, over: channel) }
         }
-        conversation.outbox.removeAll()
+        conversation.session.outbox.removeAll()
     }
 
     /// Enters input from the channel.
@@ -74,7 +74,7 @@ extension LockedState.Content {
             if conversation.sent != sent { owesFlush = true }
             return result
         } catch {
-            conversation.fail(error)
+            conversation.session.fail(error)
             throw error
         }
     }
@@ -90,7 +90,7 @@ extension LockedState.Content {
 
     /// Takes the answer for the task of a scope, if it has arrived and no call that came with it has to start first.
     mutating func takeAnswer(for scope: Unmanaged<CallScope>) -> Result<Reply, any Error>? {
-        if !conversation.hasStartable, let reply = delivered.takeAnswer(where: { $0.isScope(scope) }) {
+        if !conversation.serving.hasStartable, let reply = delivered.takeAnswer(where: { $0.isScope(scope) }) {
             return .success(reply)
         }
         return scope._withUnsafeGuaranteedRef { $0.takeAnswer() }
@@ -125,42 +125,42 @@ struct RestingTask {
     mutating func take() -> ServingTask? { task.take() }
 }
 
-extension Channel {
-    /// Enqueues a frame from the outbox.
+extension Outbox {
+    /// Passes a frame to the channel.
     @inline(__always)
-    fileprivate func enqueue(_ frame: Outbox.Frame, of outbox: borrowing Outbox) {
+    fileprivate func send(_ frame: Frame, over channel: Channel) {
         let kind = frame.kind.rawValue
-        let bytes = outbox.bytes(of: frame)
+        let bytes = bytes(of: frame)
         switch frame.form {
         case .whole:
-            _ = enqueue(kind: kind, flags: frame.flags, prefix: bytes)
+            _ = channel.enqueue(kind: kind, flags: frame.flags, prefix: bytes)
         case .withValues:
             _ = frame.encoder?._withUnsafeGuaranteedRef { encoder in
-                enqueue(kind: kind, flags: frame.flags, prefix: bytes, body: encoder.plainValues)
+                channel.enqueue(kind: kind, flags: frame.flags, prefix: bytes, body: encoder.plainValues)
             }
         case .withFragments, .withDescriptors, .lastOnSocket, .last:
-            enqueueRare(frame, bytes, outbox.descriptors)
+            sendRare(frame, bytes, over: channel)
         }
     }
 
     @inline(never)
-    private func enqueueRare(_ frame: Outbox.Frame, _ bytes: UnsafeRawBufferPointer, _ descriptors: [CInt]) {
+    private func sendRare(_ frame: Frame, _ bytes: UnsafeRawBufferPointer, over channel: Channel) {
         let kind = frame.kind.rawValue
         switch frame.form {
         case .whole, .withValues: break
         case .withFragments:
             let segments = frame.encoder?.takeUnretainedValue().takeSegments() ?? []
-            _ = enqueue(
+            _ = channel.enqueue(
                 kind: kind, flags: frame.flags, prefix: bytes,
                 segments: segments.map { OutboundSegment(owner: $0.owner, bytes: $0.bytes) })
         case .withDescriptors:
-            enqueueSharedMemory(kind: kind, flags: frame.flags, prefix: bytes, descriptors: descriptors)
+            channel.enqueueSharedMemory(kind: kind, flags: frame.flags, prefix: bytes, descriptors: descriptors)
         case .lastOnSocket:
-            enqueueLast(kind: kind, flags: frame.flags, prefix: bytes)
+            channel.enqueueLast(kind: kind, flags: frame.flags, prefix: bytes)
         case .last:
-            _ = enqueue(kind: kind, flags: frame.flags, prefix: bytes)
+            _ = channel.enqueue(kind: kind, flags: frame.flags, prefix: bytes)
             // Frames that other threads write from now on are dropped.
-            enqueueNoMore()
+            channel.enqueueNoMore()
         }
     }
 }

@@ -4,10 +4,14 @@ import PortTransport
 /// The protocol state of one side of a connection: its tables, its counters and its queues.
 ///
 /// Its methods are pure transitions: none does I/O, calls user code, waits or makes a system call. A transition writes frames
-/// into `outbox`, which is emptied into the channel before the lock is released. A frame gets its number, its watermark and its
+/// into the outbox, which is emptied into the channel before the lock is released. A frame gets its number, its watermark and its
 /// place in the queue in one step, so the order of transitions is the order on the wire. A transition appends all other work to
 /// `actions`, which the caller performs after it has released the lock. The host answers questions about the channel, the clock
 /// and the proxies for the peer's objects.
+///
+/// The state lies in three parts. `Questions` is the caller's half and `Serving` the owner's half. `Session` is what both need; it
+/// has a part for each thing that the two sides talk about. Parts know those below them, and no part knows this type. What is
+/// here and in the two other files passes frames and messages to the parts, and has the steps that concern several.
 ///
 /// A transition may take locks, each for a moment: those of the process's tables of described classes
 /// (`DescribedClass.of`) and of message tables (`ClassMessages.known`, if the thread used another class last), the two
@@ -15,87 +19,154 @@ import PortTransport
 /// sound, because a transition runs no user code under these locks and takes no other lock there: they come last in
 /// every order of locks.
 struct Conversation<Host: ConversationHost>: ~Copyable {
-    typealias Waiter = Host.Waiter
-    typealias RoomWaiter = Host.RoomWaiter
-    typealias RunningCall = Host.RunningCall
-    typealias Proxy = Host.Proxy
-
-    enum Phase: UInt8 {
-        /// The peer's `Hello` has not been accepted.
-        case handshake
-        case open
-        /// This side has begun an orderly close: no new calls in either direction; answers are still sent.
-        case closing
-        /// No more input comes from the peer, and this side's calls have failed. Calls of the peer that were read still start.
-        case ending
-        case ended
-    }
-
-    let settings: ConversationSettings
-    var outbox = Outbox()
-
-    /// The number of the last frame that this side has entered: the *watermark* that it sends to the peer.
-    var entered: UInt64 = 0
-    var framesIn: UInt64 = 0
-
-    var handshake = Handshake()
-    var credit: Credit
-    var pings = Pings()
-    var ending = Ending()
-    var sharing: Sharing
-    private(set) var phase = Phase.handshake
-    /// Whether a job on the loop will start the calls in `ready` if the method that runs now blocks.
-    var hasHelper = false
-
-    // MARK: Tables
-
-    // The properties in `Conversation+Tables.swift` give access to these tables.
-    var calling = LazyBox<CallerTables<Host>>()
-    var serving = LazyBox<ServerTables<Host>>()
-    var rare = LazyBox<RareTables>()
-    var streams = Streams()
-
-    // MARK: Waiting messages
-
-    /// Encoded messages of this side that wait for credit or room.
-    var pending = SendQueues<Waiter, RoomWaiter>()
-    /// Calls of the peer that can start.
-    var ready = ReadyCalls()
-    var answerFlow: AnswerFlow
-    /// Running calls of the peer, without one-way messages that have their own credit.
-    var runningCalls: Int32 = 0
-    /// Calls and one-way messages of the peer that are entered and not finished.
-    var unfinished: Int32 = 0
-    /// The memory of the peer's messages that are not started.
-    var waiting = WaitingMemory()
-    /// The memory for the arguments of calls that arrived in the current read and have to wait.
-    var waitingBytes = ByteBatch()
+    var session: Session<Host>
+    var questions = Questions<Host>()
+    var serving: Serving<Host>
+    private(set) var framesIn: UInt64 = 0
 
     init(_ settings: ConversationSettings) {
-        self.settings = settings
-        let limits = settings.limits
-        sharing = Sharing(settings.sharesMemoryWhen == nil ? .never : .possible)
-        credit = Credit(queuedCalls: limits.queuedCalls)
-        answerFlow = AnswerFlow(limit: limits.unreadAnswers)
+        session = Session(settings)
+        serving = Serving(settings.limits)
     }
 
     /// The number of frames written so far.
-    var sent: UInt64 { outbox.written }
+    var sent: UInt64 { session.outbox.written }
 
-    var limits: ConnectionLimits {
-        @inline(__always) _read { yield settings.limits }
-    }
-
-    /// Whether references in messages name the class of their object.
-    var describesClasses: Bool { handshake.grants.features.contains(.classes) }
+    var phase: Life.Phase { session.life.phase }
 
     /// Whether the last read left no work besides actions.
     var isSettled: Bool {
-        ready.isEmpty && waitingBytes.isEmpty && credit.held.isEmpty && !(credit.isFresh && !pending.isEmpty)
+        serving.ready.isEmpty && serving.waitingBytes.isEmpty && session.credit.held.isEmpty
+            && !(session.credit.isFresh && !questions.pending.isEmpty)
     }
 
-    mutating func enter(_ next: Phase) {
-        assert(next.rawValue > phase.rawValue)
-        phase = next
+    /// Counts a frame of the peer.
+    mutating func count(_ frame: borrowing InboundFrame) {
+        session.entered = frame.number
+        framesIn += 1
     }
+
+    // MARK: The handshake
+
+    /// Enters the peer's `Hello`.
+    mutating func receive(
+        _ hello: HelloFrame, _ host: Host, _ actions: inout [Action<Host>]
+    ) throws(ProtocolViolation) {
+        try session.handshake.receive(hello, isInitiator: host.isInitiator)
+        session.credit.begin(session.handshake.grants, runningCalls: session.limits.runningCalls)
+        // By its Hello the peer has accepted this side, and may call from now on.
+        if host.isInitiator { session.life.enter(.open) }
+        actions.append(.decideOnPeer(name: hello.name))
+    }
+
+    /// Refuses the peer, as the accept rule decided.
+    mutating func refusePeer(_ reason: String, _ actions: inout [Action<Host>]) {
+        session.writeGoodbye(.refused, reason)
+        for call in serving.ready.removeAll() { actions.append(.release(call)) }
+    }
+
+    /// Accepts the peer, as the accept rule decided.
+    ///
+    /// - Returns: Whether the connection is open now, and whether calls wait to be started.
+    mutating func acceptPeer(_ programName: String, sharesMemory: Bool) -> (isOpen: Bool, hasCalls: Bool) {
+        if phase == .handshake {
+            session.writeHello(programName, isInitiator: false, sharesMemory: sharesMemory)
+            session.life.enter(.open)
+        }
+        session.handshake.isAccepted = true
+        return (phase == .open, !serving.ready.isEmpty)
+    }
+
+    // MARK: The end
+
+    /// Begins an orderly close: calls that wait for credit fail, and calls under way are answered.
+    ///
+    /// - Parameter decision: Why this side ends the connection; nil if the peer does.
+    /// - Returns: False if the connection was never open and has to be cut.
+    mutating func beginClosing(because decision: ConnectionEnd?, _ actions: inout [Action<Host>]) -> Bool {
+        if let decision { session.life.decide(decision) }
+        guard phase == .open else { return phase != .handshake }
+        session.life.enter(.closing)
+        session.streams.close(&session.outbox, &actions)
+        questions.failPending(
+            ConnectionError(.notSent, "the connection is closing; the call was not sent"), &actions)
+        return true
+    }
+
+    /// Writes the Goodbye of an orderly close, once all calls in both directions are answered.
+    ///
+    /// The Goodbye does not wait for calls that were cancelled: their methods may never return, and nobody waits for
+    /// the answers.
+    mutating func sayGoodbyeIfIdle() -> Bool {
+        guard phase == .closing, serving.hasOnlyCancelled, !session.outbox.isClosed, !questions.isAwaited else {
+            return false
+        }
+        session.writeGoodbye(.closed, "")
+        return true
+    }
+
+    /// Fails the calls that the peer had not answered before its Goodbye, because it sends no more answers.
+    ///
+    /// The calls fail at once: the peer may wait for a method of this side that waits for one of these calls.
+    mutating func failUnanswered(_ host: Host, _ name: String, _ actions: inout [Action<Host>]) {
+        guard let goodbye = session.life.peerGoodbye else { return }
+        let end = ConnectionEnd.closedByPeer(goodbye.text)
+        questions.failUnanswered(end, session.life, host, name, &actions)
+        failPings(end, name, &actions)
+    }
+
+    private mutating func failPings(_ end: ConnectionEnd, _ name: String, _ actions: inout [Action<Host>]) {
+        for continuation in session.pings.removeAll() {
+            actions.append(.pong(continuation, ConnectionError(.closed, end.description, context: name)))
+        }
+    }
+
+    /// Fails everything that waits for the peer, because no more input comes from it.
+    ///
+    /// No message is sent after this transition, and only the transition `end(_:)` follows. If the function is called
+    /// again, the reason of the first call stays.
+    ///
+    /// - Parameter channel: The reason that the end of the channel gives by itself.
+    /// - Returns: The reason that the first call gave.
+    mutating func endCalls(
+        _ host: Host, _ name: String, _ actions: inout [Action<Host>], because channel: ConnectionEnd
+    ) -> ConnectionEnd {
+        if let verdict = session.life.verdict { return verdict }
+        let end = session.life.end(channel)
+        questions.end(end, session.life, host, name, &actions)
+        failPings(end, name, &actions)
+        let partialStreams = session.large.arriving.values.compactMap { partial in
+            if case .stream(let stream) = partial.purpose { stream as? StreamInbox } else { nil }
+        }
+        session.streams.end(end, partial: partialStreams, &actions)
+        return end
+    }
+
+    /// The last transition.
+    ///
+    /// The transition empties every table. Its actions cancel the running methods and release the objects that the peer
+    /// referred to.
+    mutating func end(_ actions: inout [Action<Host>]) {
+        session.life.enter(.ended)
+        session.outbox.close()
+        let leftovers = Leftovers()
+        let (exports, waiting) = session.references.removeAll()
+        leftovers.exports = exports
+        leftovers.partials = session.large.removeAll()
+        leftovers.regions = session.memory.removeAll()
+        let (answers, calls) = serving.removeAll(&actions)
+        leftovers.answers = answers
+        leftovers.calls = calls + waiting
+        actions.append(.release(leftovers))
+    }
+}
+
+/// Objects that a connection held when it ended.
+private final class Leftovers: @unchecked Sendable {
+    // The object is made under the lock. Then one thread owns it.
+    var exports: [Export] = []
+    var calls: [InboundCall] = []
+    var answers: [KeptAnswer] = []
+    var partials: [PartialMessage] = []
+    var regions: [AnyObject] = []
 }

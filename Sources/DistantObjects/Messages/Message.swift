@@ -319,11 +319,11 @@ private struct Arguments {
 
 /// Like `Arguments`, but for an `async` method, which does not hold the decoder while it runs.
 private struct ServingArguments {
-    private let call: any Serving
+    private let call: any AsyncCall
     private let codecs: MessageCodecs
     private var position = 0
 
-    init(_ call: any Serving, _ codecs: MessageCodecs) {
+    init(_ call: any AsyncCall, _ codecs: MessageCodecs) {
         self.call = call
         self.codecs = codecs
     }

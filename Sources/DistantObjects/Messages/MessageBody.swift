@@ -4,7 +4,7 @@ import KeyedArchive
 final class MessageBody: Sendable {
     enum Run: Sendable {
         case synchronous(@Sendable (AnyObject, ObjectDecoder, Unmanaged<ObjectEncoder>?) throws -> Void)
-        case asynchronous(@Sendable (any Serving) async throws -> Void)
+        case asynchronous(@Sendable (any AsyncCall) async throws -> Void)
         /// The class has no message of that name; a call to it is refused.
         case unlisted
         /// The object lives in the caller's process, to which the call is sent back.
@@ -53,7 +53,7 @@ final class MessageBody: Sendable {
     }
 
     /// Runs an `async` method and encodes its result.
-    func run(_ call: any Serving) async throws {
+    func run(_ call: any AsyncCall) async throws {
         guard case .asynchronous(let run) = run else { return }
         try await run(call)
     }

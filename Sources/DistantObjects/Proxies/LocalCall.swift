@@ -65,7 +65,7 @@ enum LocalCall {
 }
 
 /// A call of an `async` method of an object of this process.
-final class LocalServing: Serving, @unchecked Sendable {
+final class LocalServing: AsyncCall, @unchecked Sendable {
     // Only the task that runs the message uses it.
     let object: AnyObject
     private let answer: OutboundMessage?

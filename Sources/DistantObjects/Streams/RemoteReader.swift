@@ -65,8 +65,8 @@ final class RemoteReader<Element: Codable & Sendable>: StreamReader<Element>, @u
         case .items(let items): try begin(items)
         case .end(let end):
             isDone = true
-            handle.connection.took(end)
-            if let error = handle.connection.error(of: end) { throw error }
+            end.take(on: handle.connection)
+            if let error = end.error(on: handle.connection) { throw error }
         }
     }
 

@@ -38,7 +38,9 @@ struct StreamContent<Element: Codable & Sendable, Final: Codable & Sendable>: Se
     /// What is entered into a message's table of references.
     func external(for owner: AnyObject?, as type: Any.Type) throws -> ExternalValue {
         guard let port = owner as? PortCoder else { throw ConnectionError.needsConnection(type) }
-        if let connection = port.connection, !connection.state.withLock({ $0.knowsStreams || !$0.isOpen }) {
+        if let connection = port.connection,
+            !connection.state.withLock({ $0.session.handshake.knowsStreams || !$0.session.isOpen })
+        {
             throw ConnectionError(
                 .notAvailable, "the other process does not know streams (bit 64 of the features in its Hello)",
                 context: typeName(type))
@@ -145,7 +147,7 @@ struct StreamContent<Element: Codable & Sendable, Final: Codable & Sendable>: Se
             handle.connection.consumed(items.body)
             return items
         case .end(let end):
-            handle.connection.took(end)
+            end.take(on: handle.connection)
             return nil
         case .nothing: return nil
         }
@@ -153,7 +155,7 @@ struct StreamContent<Element: Codable & Sendable, Final: Codable & Sendable>: Se
 
     private static func final(of handle: StreamHandle) throws -> Final {
         guard let end = handle.end else { throw DeadStream.used.error }
-        if let error = handle.connection.error(of: end) { throw error }
+        if let error = end.error(on: handle.connection) { throw error }
         guard case .message(_, let body, let tables) = end, let (bytes, _) = body.bytes else {
             throw ConnectionError(.wrongResult, "the final value was not sent completely", context: "the stream")
         }
@@ -172,10 +174,10 @@ struct StreamContent<Element: Codable & Sendable, Final: Codable & Sendable>: Se
     }
 }
 
-extension Connection {
-    /// The error with which a stream ended; nil if it ended well.
-    func error(of end: StreamEnd) -> (any Error)? {
-        switch end {
+extension StreamEnd {
+    /// The error with which the stream ended; nil if it ended well.
+    func error(on connection: Connection) -> (any Error)? {
+        switch self {
         case .failed(let error): return error
         case .message(.result, let body, let tables):
             if let fault = tables?.fault { return fault }
@@ -184,13 +186,13 @@ extension Connection {
             guard let (bytes, _) = body.bytes else {
                 return ConnectionError(.wrongResult, "the stream's error was not sent completely")
             }
-            return coder.error(
+            return connection.coder.error(
                 in: Reply(status: status, body: bytes, largeBytes: 0, tables: tables), from: "the stream")
         }
     }
 
-    /// Counts the bytes of a stream's end as consumed, which its reader has come to.
-    func took(_ end: StreamEnd) {
-        if case .message(_, let body, _) = end { consumed(body) }
+    /// Counts the bytes of the end as consumed, which the reader has come to.
+    func take(on connection: Connection) {
+        if case .message(_, let body, _) = self { connection.consumed(body) }
     }
 }

@@ -23,7 +23,7 @@ final class StreamHandle: Sendable {
     ///
     /// - Returns: False if it was read or passed on before.
     func begin() -> Bool {
-        let isFirst = connection.state.withLock { $0.streams.begin(inbox, &$0.outbox) }
+        let isFirst = connection.state.withLock { $0.session.streams.begin(inbox, &$0.session.outbox) }
         connection.channel.setNeedsFlush()
         return isFirst
     }
@@ -45,7 +45,7 @@ final class StreamHandle: Sendable {
     func poll(after finished: StreamItems?) -> StreamInbox.Next {
         let (next, owesFlush) = connection.transition { state, actions in
             let sent = state.sent
-            let next = state.streams.next(of: inbox, after: finished, &state.outbox, &actions)
+            let next = state.session.streams.next(of: inbox, after: finished, &state.session.outbox, &actions)
             return (next, state.sent != sent)
         }
         if owesFlush { connection.channel.setNeedsFlush() }
@@ -54,8 +54,8 @@ final class StreamHandle: Sendable {
 
     private func waitForFrame() async {
         await withTaskCancellationHandler {
-            await withUnsafeContinuation { continuation in
-                let waits = connection.state.withLock { $0.streams.hold(.task(continuation), for: inbox) }
+            try? await withUnsafeThrowingContinuation { continuation in
+                let waits = connection.state.withLock { $0.session.streams.hold(.task(continuation), for: inbox) }
                 if !waits { continuation.resume() }
             }
         } onCancel: {
@@ -70,21 +70,23 @@ final class StreamHandle: Sendable {
         while !isDone {
             try Task.checkCancellation()
             await withTaskCancellationHandler {
-                await withUnsafeContinuation { continuation in
+                try? await withUnsafeThrowingContinuation { continuation in
                     let waits = connection.state.withLock { state in
-                        !Task.isCancelled && state.streams.holdUntilEnd(.task(continuation), of: inbox)
+                        !Task.isCancelled && state.session.streams.holdUntilEnd(.task(continuation), of: inbox)
                     }
                     if !waits { continuation.resume() }
                 }
             } onCancel: {
-                connection.transition { state, actions in state.streams.wakeFinalWaiters(of: inbox, &actions) }
+                connection.transition { state, actions in state.session.streams.wakeFinalWaiters(of: inbox, &actions) }
             }
         }
     }
 
     /// Stops reading.
     func stop(_ error: any Error) {
-        connection.transition { state, actions in state.streams.stopReading(inbox, error, &state.outbox, &actions) }
+        connection.transition { state, actions in
+            state.session.streams.stopReading(inbox, error, &state.session.outbox, &actions)
+        }
         connection.channel.setNeedsFlush()
     }
 
@@ -95,20 +97,15 @@ final class StreamHandle: Sendable {
     var end: StreamEnd? { connection.state.withLock { _ in inbox.end } }
 }
 
-extension Connection {
-    func makeStreamReader(_ inbox: StreamInbox) -> AnyObject { StreamHandle(inbox, on: self) }
+extension StreamInbox {
+    /// Makes the object that stands for the stream in a message's table of references.
+    func makeReader(on connection: Connection) -> AnyObject { StreamHandle(self, on: connection) }
+}
 
-    /// What an object of a table of references is to this connection, if it stands for a stream of a peer.
-    func entry(ofReader object: AnyObject) -> TableEntry? {
+extension TableEntry {
+    /// What an object of a table of references is to a connection; nil if it stands for no stream of a peer.
+    init?(reader object: AnyObject, on connection: Connection) {
         guard let handle = object as? StreamHandle else { return nil }
-        return handle.connection === self ? .stream(handle.inbox) : .foreign
-    }
-
-    /// Ends streams of the peer whose readers were freed.
-    func stopReading(_ inboxes: [StreamInbox]) {
-        transition { state, actions in
-            let error = ConnectionError(.cancelled, "the stream was not read to its end")
-            for inbox in inboxes { state.streams.stopReading(inbox, error, &state.outbox, &actions) }
-        }
+        self = handle.connection === connection ? .stream(handle.inbox) : .foreign
     }
 }

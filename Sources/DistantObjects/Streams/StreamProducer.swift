@@ -94,7 +94,7 @@ final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
         do {
             try encode(message.encoder)
             try message.finish()
-            try connection.state.withLock { try $0.checkSize(of: message, connection) }
+            try connection.state.withLock { try $0.session.checkSize(of: message, connection) }
         } catch {
             end(
                 ConnectionError(
@@ -112,11 +112,13 @@ final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
     }
 
     private func end(_ error: ConnectionError) {
-        connection.transition { state, actions in state.streams.end(outbox, error, &state.outbox, &actions) }
+        connection.transition { state, actions in
+            state.session.streams.end(outbox, error, &state.session.outbox, &actions)
+        }
     }
 
     private func isSendable(_ message: OutboundMessage) -> Bool {
-        (try? connection.state.withLock { try $0.checkSize(of: message, connection) }) != nil
+        (try? connection.state.withLock { try $0.session.checkSize(of: message, connection) }) != nil
     }
 
     // MARK: The executor
@@ -213,7 +215,7 @@ final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
             batch.isComplete = true
         }
         let outcome = try connection.state.withLock { [count = batch.count] state -> ItemsOutcome in
-            if message.mayBeTooLarge { try state.checkSize(of: message, connection) }
+            if message.mayBeTooLarge { try state.session.checkSize(of: message, connection) }
             return state.writeItems(count, in: message, of: outbox, connection, evenIfFull: evenIfFull)
         }
         switch outcome {
@@ -281,14 +283,14 @@ final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
         try Task.checkCancellation()
         connection.channel.setNeedsFlush()
         await withTaskCancellationHandler {
-            await withUnsafeContinuation { continuation in
+            try? await withUnsafeThrowingContinuation { continuation in
                 let waits = connection.state.withLock { state in
-                    !Task.isCancelled && state.streams.hold(.task(continuation), for: outbox)
+                    !Task.isCancelled && state.session.streams.hold(.task(continuation), for: outbox)
                 }
                 if !waits { continuation.resume() }
             }
         } onCancel: {
-            connection.transition { state, actions in state.streams.wakeSenders(of: outbox, &actions) }
+            connection.transition { state, actions in state.session.streams.wakeSenders(of: outbox, &actions) }
         }
     }
 
@@ -300,7 +302,7 @@ final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
         while try !batch.withLock({ try hasRoom(&$0) }) {
             try connection.block(
                 until: deadline, "there was no room for the element",
-                hold: { $0.streams.hold($1, for: outbox) },
+                hold: { $0.session.streams.hold($1, for: outbox) },
                 withdraw: { _, call in outbox.waiters.removeAll { $0.isThread(in: call) } })
         }
     }
@@ -325,27 +327,29 @@ protocol ProducingSource: StreamSource {
     func produce(in producer: StreamProducer) async throws -> (ObjectEncoder) throws -> Void
 }
 
-extension Connection {
-    /// Performs an action of a stream.
-    func perform(_ action: StreamAction) {
-        switch action {
-        case .resume(let waiter): waiter.resume(self)
+extension StreamAction {
+    /// Performs the action.
+    func perform(on connection: Connection) {
+        switch self {
+        case .resume(let waiter): waiter.resume(on: connection.channel)
         case .start(let stream):
             guard let source = stream.source as? any ProducingSource else { return }
-            let producer = StreamProducer(self, stream)
-            let isRunning = state.withLock { _ in
+            let producer = StreamProducer(connection, stream)
+            let isRunning = connection.state.withLock { _ in
                 guard stream.phase == .running else { return false }
                 stream.producer = producer
                 return true
             }
             if isRunning { producer.start(source) } else { source.dispose() }
-        case .cancel(let stream): producer(of: stream)?.cancel()
-        case .flush(let stream): producer(of: stream)?.flush()
+        case .cancel(let stream): stream.producer(on: connection)?.cancel()
+        case .flush(let stream): stream.producer(on: connection)?.flush()
         case .dispose(let source): source.dispose()
         }
     }
+}
 
-    private func producer(of stream: StreamOutbox) -> StreamProducer? {
-        state.withLock { _ in stream.producer as? StreamProducer }
+extension StreamOutbox {
+    fileprivate func producer(on connection: Connection) -> StreamProducer? {
+        connection.state.withLock { _ in producer as? StreamProducer }
     }
 }

@@ -15,7 +15,7 @@ import Synchronization
 ///                                 v                      v
 ///                             cancelled --(answered)--> over
 ///
-final class ServingTask: CallScope, Serving, @unchecked Sendable {
+final class ServingTask: CallScope, AsyncCall, @unchecked Sendable {
     // `progress` has its own lock. The rest belongs to the task; before a call runs, to the thread that starts it.
 
     /// The result, from the method's return until the answer is written.

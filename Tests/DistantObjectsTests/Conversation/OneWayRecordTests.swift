@@ -128,17 +128,17 @@ struct OneWayRecordTests {
         let reports = server.takeFrames().filter { $0.kind == .failed }
         #expect(reports.count == 1)
         try client.receive(reports)
-        #expect(client.state.oneWays.losses.count == 1)
+        #expect(client.state.questions.oneWays.losses.count == 1)
         #expect(throws: ProtocolViolation.self) { try client.receive(reports) }
-        #expect(client.state.oneWays.losses.count == 1)
+        #expect(client.state.questions.oneWays.losses.count == 1)
     }
 
     @Test("A peer that grants more credit than is used is taken at its word only up to a bound")
     func credit() throws {
         let client = StateSide(isInitiator: true)
-        client.state.writeHello("client", isInitiator: true, sharesMemory: false)
+        client.state.session.writeHello("client", isInitiator: true, sharesMemory: false)
         try client.receive(StateFrame(.hello, bytes: RawPeer.greeting(runningCalls: 1 << 40, features: 4)))
-        #expect(client.state.handshake.grants.runningCalls == 1 << 20)
+        #expect(client.state.session.handshake.grants.runningCalls == 1 << 20)
     }
 }
 

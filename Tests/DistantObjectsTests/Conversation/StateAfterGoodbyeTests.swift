@@ -42,24 +42,24 @@ struct StateAfterGoodbyeTests {
         let (here, there) = (crossing.here, crossing.there)
         here.beginClosing()
         // Some of what crosses can only be under way if the close could not be orderly.
-        if !here.sayGoodbyeIfIdle() { here.state.writeGoodbye(.closed, "") }
+        if !here.sayGoodbyeIfIdle() { here.state.session.writeGoodbye(.closed, "") }
         let ours = here.takeFrames()
         #expect(ours.map(\.form).last == .last)
         let frames = try crossing.send()
         #expect(frames.map(\.kind) == [late.kind])
-        let entered = here.state.entered
+        let entered = here.state.session.entered
         #expect(throws: Never.self) { try here.receive(frames) }
-        #expect(here.state.entered == entered + 1)
+        #expect(here.state.session.entered == entered + 1)
         try crossing.check()
         // The peer enters what was written before the Goodbye, and answers that.
         #expect(throws: Never.self) { try there.receive(ours) }
         there.beginClosing()
-        if !there.sayGoodbyeIfIdle() { there.state.writeGoodbye(.closed, "") }
+        if !there.sayGoodbyeIfIdle() { there.state.session.writeGoodbye(.closed, "") }
         let rest = there.takeFrames()
         #expect(rest.map(\.kind).last == .goodbye)
         #expect(throws: Never.self) { try here.receive(rest) }
         for side in [here, there] {
-            _ = side.transition { state, actions in state.endCalls(side.host, "x", &actions) { _ in .closedHere } }
+            _ = side.transition { state, actions in state.endCalls(side.host, "x", &actions, because: .closedHere) }
             side.transition { state, actions in state.end(&actions) }
             for call in side.running where call.question != nil { #expect(try side.answer(call) == .ended) }
             #expect(side.isAtRest && side.state.phase == .ended)
@@ -86,7 +86,7 @@ struct StateAfterGoodbyeTests {
         client.state.askForMemory()
         let asker = step == .giveToAsker || step == .moveToAsker
         let (here, there) = asker ? (client, server) : (server, client)
-        if step == .giveToAsker { here.state.writeGoodbye(.closed, "") }
+        if step == .giveToAsker { here.state.session.writeGoodbye(.closed, "") }
         #expect(try server.receive(try #require(client.takeFrames().last { $0.kind == .share })) == .makeMemory)
         server.state.memoryWasMade([3, 4, 5])
         server.host.hasSharedMemory = true
@@ -100,7 +100,7 @@ struct StateAfterGoodbyeTests {
             #expect(try server.receive(last) == .moveInput)
             last = try #require(server.takeFrames().last)
         }
-        here.state.writeGoodbye(.closed, "")
+        here.state.session.writeGoodbye(.closed, "")
         _ = here.takeFrames()
         #expect(last.kind == .share && there.takeKinds() == [])
         #expect(try here.receive(last) == step.expected)
@@ -137,22 +137,22 @@ private struct Crossing {
             there.references = [try there.promise()]
             try deliver(from: there)
             try here.answer(try #require(here.start()), keeping: .object(StateObject()))
-            #expect(here.state.answers.keptCount == 1)
+            #expect(here.state.serving.answers.keptCount == 1)
         case .release:
             let gift = StateObject()
             _ = try here.call(1, StateSide.message("takeObject") { try $0.encode(gift) })
             try answered(by: there)
-            #expect(here.state.exports.count == 1)
+            #expect(here.state.session.references.exports.count == 1)
         case .callCredit:
             try here.call(1)
             try deliver(from: here)
-            #expect(here.state.credit.calls == 0)
+            #expect(here.state.session.credit.calls == 0)
         case .oneWayCredit, .failed:
             #expect(try here.offer())
             try deliver(from: here)
             _ = try #require(there.start())
             try deliver(from: there)
-            #expect(here.state.credit.oneWays == 0)
+            #expect(here.state.session.credit.oneWays == 0)
         case .largeMessageCredit: here.host.largeMessageCredit = .mayGoOn
         case .streamCredit, .readersEnd:
             try here.call(1, streams: source)
@@ -216,25 +216,25 @@ private struct Crossing {
     func check() throws {
         switch late {
         case .call, .oneWay:
-            #expect(here.start() == nil && here.state.unfinished == 0)
+            #expect(here.start() == nil && here.state.serving.unfinished == 0)
             #expect(here.done.contains("release") == (late == .call))
-        case .answer: #expect(here.answers == [1: .result] && here.state.questions.count == 0)
+        case .answer: #expect(here.answers == [1: .result] && here.state.questions.table.count == 0)
         case .cancel: #expect(here.done.contains("cancel 0"))
-        case .drop: #expect(here.state.answers.keptCount == 0 && here.done.contains("unexport"))
-        case .release: #expect(here.state.exports.count == 0 && here.done.contains("unexport"))
-        case .callCredit: #expect(here.state.credit.calls == 1)
-        case .oneWayCredit: #expect(here.state.credit.oneWays == 1)
+        case .drop: #expect(here.state.serving.answers.keptCount == 0 && here.done.contains("unexport"))
+        case .release: #expect(here.state.session.references.exports.count == 0 && here.done.contains("unexport"))
+        case .callCredit: #expect(here.state.session.credit.calls == 1)
+        case .oneWayCredit: #expect(here.state.session.credit.oneWays == 1)
         case .largeMessageCredit: #expect(here.done.contains("flush"))
         // The close has ended the stream.
-        case .streamCredit: #expect(here.started.isEmpty && here.state.streams.outgoingCount == 1)
-        case .item: #expect(try inbox(here).frames.isEmpty && here.state.streams.incomingCount == 1)
-        case .producersEnd, .readersEnd: #expect(here.state.streams.isEmpty)
+        case .streamCredit: #expect(here.started.isEmpty && here.state.session.streams.outgoingCount == 1)
+        case .item: #expect(try inbox(here).frames.isEmpty && here.state.session.streams.incomingCount == 1)
+        case .producersEnd, .readersEnd: #expect(here.state.session.streams.isEmpty)
         case .failed: #expect(here.done.contains("event"))
-        case .ask: #expect(here.state.sharing.phase == .never && !here.takeKinds().contains(.share))
+        case .ask: #expect(here.state.session.memory.sharing.phase == .never && !here.takeKinds().contains(.share))
         case .ping: break
         // A second answer has nothing to answer.
         case .pong: #expect(throws: ProtocolViolation.self) { try here.state.receivePong(0) }
-        case .barrier: #expect(here.state.pings.waitingBarriers == 0)
+        case .barrier: #expect(here.state.session.pings.waitingBarriers == 0)
         }
     }
 

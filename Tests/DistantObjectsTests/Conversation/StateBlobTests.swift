@@ -13,7 +13,7 @@ import Testing
         /// Two sides in shared memory.
         private func pair(limits: ConnectionLimits = ConnectionLimits()) throws -> (StateSide, StateSide) {
             let (client, server) = try StateSide.pair(limits: limits, busy: .always)
-            for side in [client, server] { side.state.sharing.phase = .done }
+            for side in [client, server] { side.state.session.memory.sharing.phase = .done }
             return (client, server)
         }
 
@@ -27,7 +27,7 @@ import Testing
             case .fresh(let size):
                 let (memory, descriptor) = try #require(RegionMemory.make(size, for: .blobs, with: .unknown))
                 defer { port_close(descriptor) }
-                let blob = side.state.offerBlob(memory, side.host)
+                let blob = side.state.session.memory.offerBlob(memory, side.host)
                 let room = try other.state.blobWasOffered(other.host)
                 other.state.answerBlob(
                     isTaken ? try RegionMemory.take(descriptor, atMost: room, for: .blobs, from: .unknown) : nil)
@@ -36,7 +36,9 @@ import Testing
             }
         }
 
-        private func mayMention(_ side: StateSide, _ bytes: SharedBytes) -> Bool { side.state.mayMention(bytes) }
+        private func mayMention(_ side: StateSide, _ bytes: SharedBytes) -> Bool {
+            side.state.session.memory.mayMention(bytes)
+        }
 
         private func blobWasOffered(to side: StateSide) throws -> Int { try side.state.blobWasOffered(side.host) }
 
@@ -75,15 +77,19 @@ import Testing
             for round in 0..<3 {
                 var taken: SharedBytes? = try send(
                     try #require(try blob(from: client, to: server)), from: client, to: server)
-                #expect(client.state.blobs?.made.count == 1 && client.state.blobs?.made[0]?.isTaken == true)
-                #expect(taken?.isShared == true && server.state.blobs?.taken[0]?.mentions == 1)
+                #expect(
+                    client.state.session.memory.blobs?.made.count == 1
+                        && client.state.session.memory.blobs?.made[0]?.isTaken == true)
+                #expect(taken?.isShared == true && server.state.session.memory.blobs?.taken[0]?.mentions == 1)
                 try client.receive(server.takeFrames())
                 #expect(client.answers[1] == .result, "round \(round)")
-                #expect(client.state.blobs?.usedCount == 1)
+                #expect(client.state.session.memory.blobs?.usedCount == 1)
                 taken = nil
                 try client.receive(settle(server))
                 #expect(settle(client).isEmpty)
-                #expect(client.state.blobs?.usedCount == 0 && server.state.blobs?.usedCount == 0)
+                #expect(
+                    client.state.session.memory.blobs?.usedCount == 0
+                        && server.state.session.memory.blobs?.usedCount == 0)
             }
         }
 
@@ -125,7 +131,7 @@ import Testing
             _ = settle(client)
             #expect(region.mentions == 0 && region.handles == 1)
             own = nil
-            #expect(settle(client).isEmpty && client.state.blobs?.usedCount == 0)
+            #expect(settle(client).isEmpty && client.state.session.memory.blobs?.usedCount == 0)
         }
 
         @Test("A region that is idle between two looks is released by both sides")
@@ -143,9 +149,11 @@ import Testing
             #expect(look().isEmpty)
             let frames = look()
             #expect(frames.map(\.kind) == [.share] && frames[0].flags == ShareStep.release.rawValue)
-            #expect(client.state.blobs?.made.isEmpty == true && client.state.blobs?.isWatched == false)
+            #expect(
+                client.state.session.memory.blobs?.made.isEmpty == true
+                    && client.state.session.memory.blobs?.isWatched == false)
             try server.receive(frames)
-            #expect(server.state.blobs?.taken.isEmpty == true)
+            #expect(server.state.session.memory.blobs?.taken.isEmpty == true)
         }
 
         @Test("A side offers 64 MiB at most, and releases what is free to make room")
@@ -159,13 +167,13 @@ import Testing
             first = nil
             // Another size, for which the first region is too large.
             let other = try blob(5 << 20, from: client, to: server)
-            #expect(other != nil && client.state.blobs?.made.count == 2)
+            #expect(other != nil && client.state.session.memory.blobs?.made.count == 2)
             // Nothing is released for what would not fit anyway.
             #expect(try blob(60 << 20, from: client, to: server) == nil && client.takeFrames().isEmpty)
             #expect(try blob(50 << 20, from: client, to: server) != nil)
             let frames = client.takeFrames()
             #expect(frames.map(\.flags) == [ShareStep.release.rawValue])
-            #expect(client.state.blobs?.made.count == 2)
+            #expect(client.state.session.memory.blobs?.made.count == 2)
         }
 
         @Test("The initiator asks for shared memory when its program makes bytes, however slow the traffic is")
@@ -190,7 +198,7 @@ import Testing
             }) {
                 let (memory, descriptor) = try #require(RegionMemory.make(size, for: .blobs, with: .unknown))
                 port_close(descriptor)
-                kept.append(client.state.offerBlob(memory, client.host))
+                kept.append(client.state.session.memory.offerBlob(memory, client.host))
             }
             #expect(kept.count == 16)
         }
@@ -208,7 +216,7 @@ import Testing
             #expect(call.tables?.fault != nil)
             server.done = []
             _ = settle(server)
-            #expect(server.state.blobs?.mentions == 0)
+            #expect(server.state.session.memory.blobs?.mentions == 0)
         }
 
         @Test("References to bytes that are sent back count as well")
@@ -225,7 +233,7 @@ import Testing
             #expect(call.tables?.fault != nil)
             client.done = []
             _ = settle(client)
-            #expect(client.state.blobs?.held == 0)
+            #expect(client.state.session.memory.blobs?.held == 0)
             withExtendedLifetime(taken) {}
         }
 
@@ -299,10 +307,10 @@ import Testing
             let taken = try send(try #require(try blob(from: client, to: server)), from: client, to: server)
             for side in [client, server] {
                 side.transition { state, actions in
-                    _ = state.endCalls(side.host, "", &actions) { _ in .closedHere }
+                    _ = state.endCalls(side.host, "", &actions, because: .closedHere)
                     state.end(&actions)
                 }
-                #expect(side.state.blobs == nil)
+                #expect(side.state.session.memory.blobs == nil)
             }
             #expect(taken.count == Self.size && taken[Self.size - 1] == 0)
         }

@@ -13,18 +13,18 @@ struct StateCallTests {
         #expect(frames.map(\.kind) == [.call] && frames[0].form == .withValues)
         try server.receive(frames)
         let call = try #require(server.start())
-        #expect(call.message.name == "take" && call.argumentCount == 1 && server.state.runningCalls == 1)
+        #expect(call.message.name == "take" && call.argumentCount == 1 && server.state.serving.runningCalls == 1)
         #expect(try server.answer(call) == .written)
         try client.receive(server.takeFrames())
         #expect(client.done == ["answer 1"] && client.answers[1] == .result)
-        #expect(client.isAtRest && server.isAtRest && server.state.runningCalls == 0)
+        #expect(client.isAtRest && server.isAtRest && server.state.serving.runningCalls == 0)
     }
 
     @Test("Messages to one object start one after the other, and those to another do not wait")
     func mailbox() throws {
         let (client, server) = try StateSide.pair()
         let other = StateObject()
-        let id = server.state.exports.mention(other, messages: ClassMessages.of(other), number: 1)
+        let id = server.state.session.references.exports.mention(other, messages: ClassMessages.of(other), number: 1)
         try client.call(1)
         try client.call(2)
         try client.call(3, to: id)
@@ -59,7 +59,7 @@ struct StateCallTests {
         let (client, server) = try StateSide.pair(limits: limits)
         for waiter in 1...5 { try client.call(waiter) }
         let frames = client.takeFrames()
-        #expect(frames.count == 2 && client.state.pending.count == 3)
+        #expect(frames.count == 2 && client.state.questions.pending.count == 3)
         try server.receive(frames)
         try server.answer(try #require(server.start()))
         let answers = server.takeFrames()
@@ -68,7 +68,7 @@ struct StateCallTests {
         // Entering a frame writes no queued messages; they are written at the end of the read.
         #expect(client.takeKinds() == [] && !client.state.isSettled)
         client.endIteration()
-        #expect(client.takeKinds() == [.call] && client.state.pending.count == 2 && client.state.isSettled)
+        #expect(client.takeKinds() == [.call] && client.state.questions.pending.count == 2 && client.state.isSettled)
     }
 
     @Test("Calls and one-way messages have separate credits")
@@ -81,7 +81,7 @@ struct StateCallTests {
         #expect(try !client.offer())
         try client.call(1)
         try client.call(2)
-        #expect(client.state.pending.count == 1)
+        #expect(client.state.questions.pending.count == 1)
         try server.receive(client.takeFrames())
         let oneWay = try #require(server.start())
         #expect(oneWay.question == nil)
@@ -114,7 +114,7 @@ struct StateCallTests {
         let (client, _) = try StateSide.pair()
         client.host.isQueueFull = true
         try client.call(1)
-        #expect(client.takeKinds() == [] && client.state.pending.count == 1)
+        #expect(client.takeKinds() == [] && client.state.questions.pending.count == 1)
         client.endIteration()
         #expect(client.takeKinds() == [])
         client.host.isQueueFull = false
@@ -122,7 +122,7 @@ struct StateCallTests {
         // It does not overtake the first one.
         #expect(client.takeKinds() == [])
         client.endIteration()
-        #expect(client.takeKinds() == [.call, .call] && client.state.pending.isEmpty)
+        #expect(client.takeKinds() == [.call, .call] && client.state.questions.pending.isEmpty)
     }
 
     @Test("Small messages do not wait behind a large one for which there is no room")
@@ -185,7 +185,7 @@ struct StateCallTests {
         limits.runningCalls = 1
         let (client, server) = try StateSide.pair(limits: limits)
         let other = StateObject()
-        let id = server.state.exports.mention(other, messages: ClassMessages.of(other), number: 1)
+        let id = server.state.session.references.exports.mention(other, messages: ClassMessages.of(other), number: 1)
         try client.call(1)
         try client.call(2, to: id)
         try server.receive(client.takeFrames())

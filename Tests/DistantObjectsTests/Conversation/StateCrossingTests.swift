@@ -17,7 +17,7 @@ struct StateCrossingTests {
         client.transition { state, actions in state.giveUp(ticket, givenUp, &actions) }
         #expect(client.failures[1] == .cancelled && client.done == ["fail 1", "abort"])
         // The question stays until its Return, because its number must not be reused before.
-        #expect(client.state.questions.count == 1)
+        #expect(client.state.questions.table.count == 1)
         try server.receive(client.takeFrames())
         switch stage {
         case 0:
@@ -39,12 +39,12 @@ struct StateCrossingTests {
         try client.call(1)
         let ticket = try client.call(2)
         client.transition { state, actions in state.giveUp(ticket, givenUp, &actions) }
-        #expect(client.failures[2] == .cancelled && client.state.pending.isEmpty)
+        #expect(client.failures[2] == .cancelled && client.state.questions.pending.isEmpty)
         #expect(client.takeKinds() == [.call])
-        let reserved = client.state.questions.reserve()
+        let reserved = client.state.questions.table.reserve()
         client.transition { state, actions in state.giveUp(reserved, givenUp, &actions) }
         #expect(throws: CancellationError.self) { try client.checkReserved(reserved) }
-        #expect(client.state.questions.count == 1)
+        #expect(client.state.questions.table.count == 1)
     }
 
     @Test("A ticket of an earlier use of its slot changes nothing")
@@ -94,18 +94,18 @@ struct StateCrossingTests {
         _ = try client.call(1, give())
         try server.receive(client.takeFrames())
         let id = try answerNext(of: server)
-        #expect(client.state.exports.count == 1 && server.state.imports.count == 1)
+        #expect(client.state.session.references.exports.count == 1 && server.state.session.references.importCount == 1)
         // The server releases it while the client mentions it again.
         _ = try client.call(2, give())
         #expect(server.release())
         try client.receive(server.takeFrames())
-        #expect(client.state.exports.count == 1, "the object was mentioned since")
+        #expect(client.state.session.references.exports.count == 1, "the object was mentioned since")
         try server.receive(client.takeFrames())
-        #expect(server.state.imports.count == 1)
+        #expect(server.state.session.references.importCount == 1)
         #expect(try answerNext(of: server) == id)
         #expect(server.release())
         try client.receive(server.takeFrames())
-        #expect(client.done.contains("unexport") && client.state.exports.count == 0)
+        #expect(client.done.contains("unexport") && client.state.session.references.exports.count == 0)
         // A stale id refers to nothing.
         #expect(throws: ProtocolViolation.self) { try client.receive(StateFrame(.release, 2, 1, UInt64(id.slot), 0)) }
     }
@@ -124,10 +124,10 @@ struct StateCrossingTests {
         // The second message makes a new proxy before the end of the first is processed.
         try server.receive(frames[1])
         #expect(server.release())
-        #expect(!server.takeKinds().contains(.release) && server.state.imports.count == 1)
+        #expect(!server.takeKinds().contains(.release) && server.state.session.references.importCount == 1)
         #expect(try answerNext(of: server) == id)
         #expect(server.release())
-        #expect(server.takeKinds().contains(.release) && server.state.imports.count == 0)
+        #expect(server.takeKinds().contains(.release) && server.state.session.references.importCount == 0)
     }
 
     /// Runs the next call.

@@ -23,7 +23,7 @@ struct StateEndingTests {
         try client.receive(server.takeFrames())
         #expect(client.done.contains("close if idle") && client.sayGoodbyeIfIdle())
         #expect(try server.receive(client.takeFrames()[0]) == .outliveInput)
-        #expect(server.state.isEnded && server.done.last == "goodbye")
+        #expect(server.state.session.isEnded && server.done.last == "goodbye")
         server.beginClosing()
         #expect(server.sayGoodbyeIfIdle())
     }
@@ -36,7 +36,7 @@ struct StateEndingTests {
         #expect(server.sayGoodbyeIfIdle())
         _ = try client.call(1, StateSide.message("takeObject") { try $0.encode(gift) })
         try server.receive(client.takeFrames())
-        #expect(server.done.contains("release") && server.start() == nil && server.state.unfinished == 0)
+        #expect(server.done.contains("release") && server.start() == nil && server.state.serving.unfinished == 0)
         try client.receive(server.takeFrames())
         // The watermark of the Goodbye says that it was not taken.
         client.transition { state, actions in state.failUnanswered(client.host, "c", &actions) }
@@ -49,7 +49,7 @@ struct StateEndingTests {
         let text = String(repeating: "x", count: 100_000)
         _ = try client.call(1, StateSide.message("take") { try $0.encode(text) })
         let frames = client.takeFrames()
-        server.state.writeGoodbye(.closed, "")
+        server.state.session.writeGoodbye(.closed, "")
         #expect(throws: Never.self) { try server.receive(frames) }
         let (_, other) = try StateSide.pair()
         #expect(throws: ProtocolViolation.self) { try other.receive(fragmentsOf: 9, nil) }
@@ -62,22 +62,24 @@ struct StateEndingTests {
             side.beginClosing()
             _ = side.sayGoodbyeIfIdle()
             side.transition { state, actions in state.failUnanswered(side.host, "x", &actions) }
-            _ = side.transition { state, actions in state.endCalls(side.host, "x", &actions) { _ in .closedHere } }
+            _ = side.transition { state, actions in state.endCalls(side.host, "x", &actions, because: .closedHere) }
             side.transition { state, actions in state.end(&actions) }
-            #expect(!side.state.calling.isMade && !side.state.serving.isMade && !side.state.rare.isMade)
+            let calls = side.state.questions.tables.isMade || side.state.questions.record.isMade
+            let others = side.state.serving.tables.isMade || side.state.session.large.isUsed
+            #expect(!calls && !others && !side.state.session.references.isUsed)
         }
     }
 
     @Test("Nothing follows a Goodbye, and a call after it says that it was not sent")
     func nothingFollows() throws {
         let (client, _) = try StateSide.pair()
-        client.state.writeGoodbye(.malformed, "x")
-        #expect(client.takeKinds() == [.goodbye] && client.state.isEnded)
+        client.state.session.writeGoodbye(.malformed, "x")
+        #expect(client.takeKinds() == [.goodbye] && client.state.session.isEnded)
         let sent = client.state.sent
         #expect(throws: ConnectionError.self) { try client.call(1) }
         client.state.writeLargeMessageCredit(100)
         client.state.send(.ping)
-        client.state.writeGoodbye(.closed, "")
+        client.state.session.writeGoodbye(.closed, "")
         #expect(client.takeKinds() == [] && client.state.sent == sent)
         // The channel closes descriptors that it does not send.
         client.state.memoryWasMade([3, 4, 5])
@@ -97,8 +99,8 @@ struct StateEndingTests {
     @Test("After a Goodbye only frames are written that the channel drops")
     func behindGoodbye() throws {
         let (client, _) = try StateSide.pair()
-        client.state.writeGoodbye(.closed, "")
-        client.state.writeGoodbye(.overLimit, "again")
+        client.state.session.writeGoodbye(.closed, "")
+        client.state.session.writeGoodbye(.overLimit, "again")
         #expect(client.takeFrames().map(\.form) == [.last])
     }
 
@@ -112,14 +114,14 @@ struct StateEndingTests {
         client.host.writtenFrames = 3
         try client.receive(StateFrame(.goodbye, 2, 7, 0))
         let end = client.transition { state, actions in
-            state.endCalls(client.host, "c", &actions) { _ in .lost(nil) }
+            state.endCalls(client.host, "c", &actions, because: .lost(nil))
         }
-        guard case .lost = end else { throw Unexpected() }
+        guard case .refused = end else { throw Unexpected() }
         #expect(client.failures == [1: .outcomeUnknown, 2: .notDelivered, 3: .notSent, 4: .notSent])
         let again = client.transition { state, actions in
-            state.endCalls(client.host, "c", &actions) { _ in .closedHere }
+            state.endCalls(client.host, "c", &actions, because: .closedHere)
         }
-        guard case .lost = again else { throw Unexpected() }
+        guard case .refused = again else { throw Unexpected() }
         client.transition { state, actions in state.end(&actions) }
         #expect(client.isAtRest && client.state.phase == .ended)
     }
@@ -129,9 +131,9 @@ struct StateEndingTests {
         let (client, _) = try StateSide.pair()
         for _ in 0..<3 { #expect(try client.offer()) }
         try client.receive(StateFrame(.goodbye, 2, 0, 0))
-        _ = client.transition { state, actions in state.endCalls(client.host, "c", &actions) { _ in .closedHere } }
-        #expect(client.state.oneWays.losses.count == 2)
-        let (first, again) = (client.state.oneWays.takeLosses(), client.state.oneWays.takeLosses())
+        _ = client.transition { state, actions in state.endCalls(client.host, "c", &actions, because: .closedHere) }
+        #expect(client.state.questions.oneWays.losses.count == 2)
+        let (first, again) = (client.state.questions.oneWays.takeLosses(), client.state.questions.oneWays.takeLosses())
         #expect(first != nil && again == nil)
     }
 
@@ -155,7 +157,7 @@ struct StateEndingTests {
         try client.call(2)
         try server.receive(client.takeFrames())
         let call = try #require(server.start())
-        _ = server.transition { state, actions in state.endCalls(server.host, "s", &actions) { _ in .lost(nil) } }
+        _ = server.transition { state, actions in state.endCalls(server.host, "s", &actions, because: .lost(nil)) }
         // Calls that were read still start, until the end.
         server.transition { state, actions in state.end(&actions) }
         #expect(server.done == ["cancel 0", "release"])

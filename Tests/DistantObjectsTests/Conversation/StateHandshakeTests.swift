@@ -12,24 +12,24 @@ struct StateHandshakeTests {
         limits.runningCalls = 7
         let (client, server) = try StateSide.pair(limits: limits)
         #expect(client.state.phase == .open && server.state.phase == .open)
-        #expect(client.state.credit.calls == 12 && server.state.credit.calls == 12)
-        #expect(client.state.credit.oneWays == 7)
-        #expect(client.state.entered == 1 && client.state.sent == 1)
+        #expect(client.state.session.credit.calls == 12 && server.state.session.credit.calls == 12)
+        #expect(client.state.session.credit.oneWays == 7)
+        #expect(client.state.session.entered == 1 && client.state.sent == 1)
     }
 
     @Test("A refused peer gets a Goodbye, and its early calls are released")
     func refusal() throws {
         let client = StateSide(isInitiator: true)
         let server = StateSide(isInitiator: false)
-        client.state.writeHello("client", isInitiator: true, sharesMemory: false)
+        client.state.session.writeHello("client", isInitiator: true, sharesMemory: false)
         try server.receive(client.takeFrames())
         #expect(server.done == ["decide on client"])
         server.transition { state, actions in state.refusePeer("no", &actions) }
         let frames = server.takeFrames()
         #expect(frames.map(\.kind) == [.goodbye] && frames[0].form == .last)
         try client.receive(frames)
-        #expect(client.state.ending.peerGoodbye?.reason == .refused)
-        #expect(client.state.isEnded == false, "the handshake is not over")
+        #expect(client.state.session.life.peerGoodbye?.reason == .refused)
+        #expect(client.state.session.isEnded == false, "the handshake is not over")
     }
 
     @Test(
@@ -38,7 +38,7 @@ struct StateHandshakeTests {
     func wrongHello(what: String) throws {
         let client = StateSide(isInitiator: true)
         let server = StateSide(isInitiator: what == "both greet")
-        client.state.writeHello("client", isInitiator: true, sharesMemory: false)
+        client.state.session.writeHello("client", isInitiator: true, sharesMemory: false)
         var frame = client.takeFrames()[0]
         switch what {
         case "magic": frame.bytes[0] = 0
@@ -50,7 +50,7 @@ struct StateHandshakeTests {
         }
         #expect(throws: ProtocolViolation.self) { try server.receive(frame) }
         // The Goodbye names the rule, and no frame follows it.
-        #expect(server.takeKinds() == [.goodbye] && server.state.ending.violation != nil)
+        #expect(server.takeKinds() == [.goodbye] && server.state.session.life.violation != nil)
     }
 
     static let kinds: [FrameKind] = [

@@ -45,7 +45,7 @@ struct StateNestedTests {
         client.host.isServing = true
         _ = try client.call(2, message("first"))
         _ = try client.call(3, message("second"))
-        #expect(names(client) == ["first"] && client.state.credit.calls == -1)
+        #expect(names(client) == ["first"] && client.state.session.credit.calls == -1)
         client.endIteration()
         #expect(names(client) == [])
         // Now the peer has a second question.
@@ -54,7 +54,7 @@ struct StateNestedTests {
         let isSettled = client.state.isSettled
         #expect(!isSettled)
         client.endIteration()
-        #expect(names(client) == ["second"] && client.state.credit.calls == -2)
+        #expect(names(client) == ["second"] && client.state.session.credit.calls == -2)
         withExtendedLifetime((server, promise)) {}
     }
 
@@ -94,7 +94,7 @@ struct StateNestedTests {
         #expect(names(client) == ["other"])
         try client.receive(StateFrame(.credit, 1))
         client.endIteration()
-        #expect(names(client) == ["fourth"] && client.state.pending.isEmpty)
+        #expect(names(client) == ["fourth"] && client.state.questions.pending.isEmpty)
         withExtendedLifetime((server, first, between, second)) {}
     }
 
@@ -106,18 +106,18 @@ struct StateNestedTests {
         client.host.isServing = true
         #expect(try client.offer())
         #expect(try !client.offer())
-        #expect(client.state.credit.oneWays == 0)
+        #expect(client.state.session.credit.oneWays == 0)
         withExtendedLifetime((server, promise)) {}
     }
 
     @Test("A peer that knows no promises gets no call without credit")
     func notAgreed() throws {
         let (client, server) = try sides(asking: 1)
-        client.state.handshake.grants.features.remove(.promises)
+        client.state.session.handshake.grants.features.remove(.promises)
         client.host.isServing = true
         _ = try client.call(2, message("first"))
         client.endIteration()
-        #expect(names(client) == [] && client.state.credit.calls == 0)
+        #expect(names(client) == [] && client.state.session.credit.calls == 0)
         withExtendedLifetime(server) {}
     }
 }

@@ -14,7 +14,7 @@ struct StatePromiseReturnTests {
         let (client, _) = try StateSide.pair()
         let promise = try client.promise()
         guard case .answer(let ticket) = promise.target else { return }
-        if fault != .early { client.state.dropPromises([ticket]) }
+        if fault != .early { client.dropPromises([ticket]) }
         var frame = StateFrame(.return)
         switch fault {
         case .early: frame.bytes = [0, 0, 0, 0, 0]

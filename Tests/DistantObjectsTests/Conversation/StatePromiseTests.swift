@@ -19,8 +19,8 @@ struct StatePromiseTests {
     func answer() throws {
         var (client, server, promise, call) = try promised()
         #expect(try server.answer(call, keeping: .object(StateObject())) == .written)
-        #expect(server.takeKinds() == [] && server.state.exports.count == 0)
-        #expect(server.state.answers.keptCount == 1 && client.state.questions.promises == 1)
+        #expect(server.takeKinds() == [] && server.state.session.references.exports.count == 0)
+        #expect(server.state.serving.answers.keptCount == 1 && client.state.questions.table.promises == 1)
         promise = StateProxy(.object(.rootDirectory), client.host.dead)
         client.release()
         #expect(client.takeKinds() == [.drop])
@@ -38,16 +38,16 @@ struct StatePromiseTests {
         for dropsFirst in [true, false] {
             let (client, server, promise, call) = try promised()
             guard case .answer(let ticket) = promise.target else { return }
-            if dropsFirst { client.state.dropPromises([ticket]) }
+            if dropsFirst { client.dropPromises([ticket]) }
             try server.answer(call, keeping: failed)
             let frames = server.takeFrames()
             #expect(frames.map(\.kind) == [.return])
             try client.receive(frames)
             #expect(client.done == [] && client.failures.isEmpty)
-            if !dropsFirst { client.state.dropPromises([ticket]) }
-            #expect(client.state.questions.count == 0)
+            if !dropsFirst { client.dropPromises([ticket]) }
+            #expect(client.state.questions.table.count == 0)
             try server.receive(client.takeFrames().filter { $0.kind == .drop })
-            #expect(server.isAtRest && client.state.questions.promises == 0)
+            #expect(server.isAtRest && client.state.questions.table.promises == 0)
         }
     }
 
@@ -65,7 +65,7 @@ struct StatePromiseTests {
     func order() throws {
         let (client, server, promise, call) = try promised()
         let object = StateObject()
-        let id = server.state.exports.mention(object, messages: ClassMessages.of(object), number: 1)
+        let id = server.state.session.references.exports.mention(object, messages: ClassMessages.of(object), number: 1)
         for waiter in 1...3 { _ = try client.call(waiter, StateSide.message(toPromise: promise)) }
         try client.call(4, to: id)
         try server.receive(client.takeFrames())
@@ -90,7 +90,7 @@ struct StatePromiseTests {
     func argument() throws {
         let (client, server, promise, call) = try promised()
         let other = StateObject()
-        let id = server.state.exports.mention(other, messages: ClassMessages.of(other), number: 1)
+        let id = server.state.session.references.exports.mention(other, messages: ClassMessages.of(other), number: 1)
         _ = try client.call(1, StateSide.message("takeObject", to: id) { try $0.encode(promise) })
         try client.call(2, to: id)
         try server.receive(client.takeFrames())
@@ -125,7 +125,7 @@ struct StatePromiseTests {
         let (client, server, promise, _) = try promised()
         let ticket = try client.call(1, StateSide.message(toPromise: promise))
         guard case .answer(let answer) = promise.target else { return }
-        client.state.dropPromises([answer])
+        client.dropPromises([answer])
         try server.receive(client.takeFrames())
         #expect(server.done == [])
         client.transition { state, actions in state.giveUp(ticket, CancellationError(), &actions) }
@@ -138,7 +138,7 @@ struct StatePromiseTests {
         let (client, server, promise, call) = try promised()
         server.state.firstJobReturned(call)
         let other = StateObject()
-        let id = server.state.exports.mention(other, messages: ClassMessages.of(other), number: 1)
+        let id = server.state.session.references.exports.mention(other, messages: ClassMessages.of(other), number: 1)
         let second = try client.promise(StateSide.message())
         guard case .answer(let answer) = second.target else { return }
         // The first waits for the first promise, the other one behind it.
@@ -146,7 +146,7 @@ struct StatePromiseTests {
         let ticket = try client.call(2, StateSide.message("takeObject", to: id) { try $0.encode(second) })
         try server.receive(client.takeFrames())
         #expect(server.start() != nil)
-        client.state.dropPromises([answer])
+        client.dropPromises([answer])
         try server.receive(client.takeFrames())
         #expect(server.done == [])
         client.transition { state, actions in state.giveUp(ticket, CancellationError(), &actions) }
@@ -164,7 +164,7 @@ struct StatePromiseTests {
             let answers = chain.compactMap { proxy -> Ticket? in
                 if case .answer(let ticket) = proxy.target { ticket } else { nil }
             }
-            client.state.dropPromises(isReversed ? answers.reversed() : answers)
+            client.dropPromises(isReversed ? answers.reversed() : answers)
             try server.receive(client.takeFrames())
             #expect(server.done == ["cancel 0"])
             withExtendedLifetime(chain) {}
@@ -175,7 +175,7 @@ struct StatePromiseTests {
     func sameObject() throws {
         let (client, server, promise, call) = try promised()
         let object = StateObject()
-        let id = server.state.exports.mention(object, messages: ClassMessages.of(object), number: 1)
+        let id = server.state.session.references.exports.mention(object, messages: ClassMessages.of(object), number: 1)
         // The promise is the object, and the result of a message to it is an argument of a message to the object.
         let inner = try client.promise(StateSide.message(toPromise: promise))
         _ = try client.call(1, StateSide.message("takeObject", to: id) { try $0.encode(inner) })
@@ -240,7 +240,7 @@ struct StatePromiseTests {
             message.role = .passedOn
             side.messages.append(message)
             _ = try side.call(9, message)
-            #expect(side.takeKinds() == [.call] && side.state.credit.calls < 0)
+            #expect(side.takeKinds() == [.call] && side.state.session.credit.calls < 0)
         }
         withExtendedLifetime(promises) {}
     }
@@ -256,7 +256,7 @@ struct StatePromiseTests {
             client.messages.append(message)
             _ = try client.call(waiter, message)
         }
-        #expect(client.takeKinds() == [] && client.state.pending.count == 2)
+        #expect(client.takeKinds() == [] && client.state.questions.pending.count == 2)
         client.host.hasRoomForLargeMessages = true
         client.endIteration()
         #expect(client.takeFrames().map(\.form) == [.withFragments, .withValues])
@@ -351,17 +351,17 @@ struct StatePromiseTests {
         client.transition { state, actions in state.failUnanswered(client.host, "x", &actions) }
         #expect(client.sayGoodbyeIfIdle() && client.failures[1] == .notDelivered)
         server.transition { state, actions in
-            _ = state.endCalls(server.host, "x", &actions) { _ in .closedHere }
+            _ = state.endCalls(server.host, "x", &actions, because: .closedHere)
             state.end(&actions)
         }
-        #expect(server.state.answers.count + server.state.answers.keptCount == 0)
+        #expect(server.state.serving.answers.count + server.state.serving.answers.keptCount == 0)
     }
 
     @Test("Without the feature nothing is sent, and its flags and references are errors")
     func notAgreed() throws {
         let (client, server) = try StateSide.pair()
-        client.state.handshake.grants.features.remove(.promises)
-        server.state.handshake.grants.features.remove(.promises)
+        client.state.session.handshake.grants.features.remove(.promises)
+        server.state.session.handshake.grants.features.remove(.promises)
         let error = #expect(throws: ConnectionError.self) { _ = try client.promise() }
         #expect(error?.code == .notAvailable && error?.message.contains("bit 32") == true)
         #expect(client.takeKinds() == [])

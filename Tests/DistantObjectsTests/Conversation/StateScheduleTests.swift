@@ -111,7 +111,7 @@ private struct Schedule {
         let side = sides[index]
         switch Int.random(in: 0..<19, using: &random) {
         case 0, 1, 2: try call(index)
-        case 3: if !side.state.isEnded, try side.offer() { oneWays[index] += 1 }
+        case 3: if !side.state.session.isEnded, try side.offer() { oneWays[index] += 1 }
         case 4: giveUp(index)
         case 5, 6, 7: try deliver(to: index)
         case 8: start(index)
@@ -123,12 +123,12 @@ private struct Schedule {
         case 15, 16: try read(index)
         default:
             let kind: FrameKind = Bool.random(using: &random) ? .ping : .barrier
-            if !side.state.outbox.isClosed { side.state.send(kind) }
+            if !side.state.session.outbox.isClosed { side.state.send(kind) }
         }
     }
 
     private mutating func call(_ index: Int) throws {
-        guard !sides[index].state.isEnded else { return }
+        guard !sides[index].state.session.isEnded else { return }
         let waiter = begun[index]
         begun[index] += 1
         let message: OutboundMessage
@@ -149,11 +149,13 @@ private struct Schedule {
         }
         let ticket = try sides[index].call(waiter, message)
         open[index].append((waiter, ticket))
-        if sides[index].state.questions.phase(of: ticket) == .sent { openers[index][waiter] = sides[index].state.sent }
+        if sides[index].state.questions.table.phase(of: ticket) == .sent {
+            openers[index][waiter] = sides[index].state.sent
+        }
     }
 
     private mutating func promise(_ index: Int) throws {
-        guard !sides[index].state.isEnded else { return }
+        guard !sides[index].state.session.isEnded else { return }
         let message: OutboundMessage
         if let promise = promises[index].randomElement(using: &random), Bool.random(using: &random) {
             message = try StateSide.message("promise \(promise.number)", toPromise: promise.proxy)
@@ -195,7 +197,7 @@ private struct Schedule {
         guard let reader = readers.randomElement(using: &random) else { return }
         switch (reader.inbox.reading, Int.random(in: 0..<8, using: &random)) {
         case (_, 0): side.stop(reader.inbox)
-        case (.unread, 1...3) where !side.state.isEnded:
+        case (.unread, 1...3) where !side.state.session.isEnded:
             let waiter = begun[index]
             begun[index] += 1
             open[index].append((waiter, try side.call(waiter, StateSide.message(streams: [reader]))))
@@ -307,22 +309,31 @@ private struct Schedule {
     }
 
     private func check(_ side: StateSide, _ begun: Int) throws {
-        #expect(side.state.streams.isEmpty && itemsTaken <= itemsSent, "seed \(seed): a stream is left")
+        #expect(side.state.session.streams.isEmpty && itemsTaken <= itemsSent, "seed \(seed): a stream is left")
         #expect(side.answers.count + side.failures.count == begun, "seed \(seed): a call ended twice or never")
         #expect(Set(side.answers.keys).isDisjoint(with: side.failures.keys), "seed \(seed)")
-        #expect(side.state.runningCalls == 0 && side.state.unfinished == 0, "seed \(seed)")
-        #expect(side.state.questions.count == 0 && side.state.answers.count == 0, "seed \(seed): a question is left")
+        #expect(side.state.serving.runningCalls == 0 && side.state.serving.unfinished == 0, "seed \(seed)")
         #expect(
-            side.state.questions.promises == 0 && side.state.answers.keptCount == 0, "seed \(seed): an answer is left")
-        #expect(side.state.pending.isEmpty && side.state.ready.isEmpty && side.state.partials.isEmpty, "seed \(seed)")
-        #expect(side.state.exports.lingeringCount == 0, "seed \(seed): a mailbox is left")
-        #expect(side.state.imports.count == 0 && side.state.exports.count == 0, "seed \(seed): a reference is left")
+            side.state.questions.table.count == 0 && side.state.serving.answers.count == 0,
+            "seed \(seed): a question is left")
+        #expect(
+            side.state.questions.table.promises == 0 && side.state.serving.answers.keptCount == 0,
+            "seed \(seed): an answer is left")
+        #expect(
+            side.state.questions.pending.isEmpty && side.state.serving.ready.isEmpty
+                && side.state.session.large.arriving.isEmpty, "seed \(seed)")
+        #expect(side.state.session.references.exports.lingeringCount == 0, "seed \(seed): a mailbox is left")
+        #expect(
+            side.state.session.references.importCount == 0 && side.state.session.references.exports.count == 0,
+            "seed \(seed): a reference is left")
     }
 
     /// Checks a side after both have closed.
     private func checkClosed(_ index: Int) {
         let side = sides[index]
-        #expect(side.state.outbox.isClosed && side.state.ending.peerSaidGoodbye, "seed \(seed): no Goodbye came")
+        #expect(
+            side.state.session.outbox.isClosed && side.state.session.life.peerSaidGoodbye,
+            "seed \(seed): no Goodbye came")
         end(side)
         // Promises have no waiter.
         let failures = side.failures.filter { $0.key >= 0 }
@@ -336,20 +347,20 @@ private struct Schedule {
             #expect(!startedOpeners[1 - index].contains(opener), "seed \(seed): call \(waiter) was started: \(code)")
         }
         let lost = oneWays[index] - startedOneWays[1 - index]
-        #expect(side.state.oneWays.losses.count == lost, "seed \(seed): \(lost) one-way messages are lost")
+        #expect(side.state.questions.oneWays.losses.count == lost, "seed \(seed): \(lost) one-way messages are lost")
     }
 
     private mutating func close() throws {
         beginClosing(0)
         for index in [1, 0] { try deliver(to: index) }
         for side in sides {
-            #expect(side.state.outbox.isClosed && side.state.ending.peerSaidGoodbye, "seed \(seed)")
+            #expect(side.state.session.outbox.isClosed && side.state.session.life.peerSaidGoodbye, "seed \(seed)")
             end(side)
         }
     }
 
     private func end(_ side: StateSide) {
-        _ = side.transition { state, actions in state.endCalls(side.host, "x", &actions) { _ in .closedHere } }
+        _ = side.transition { state, actions in state.endCalls(side.host, "x", &actions, because: .closedHere) }
         side.transition { state, actions in state.end(&actions) }
         #expect(side.isAtRest && side.state.phase == .ended, "seed \(seed): something is left")
     }

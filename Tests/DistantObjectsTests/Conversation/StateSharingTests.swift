@@ -25,12 +25,12 @@ struct StateSharingTests {
         #expect(try client.receive(give[0]) == .takeMemory)
         client.state.memoryWasTaken(.taken)
         let move = client.takeFrames()
-        #expect(move.map(\.form) == [.lastOnSocket] && client.state.sharing.phase == .agreed)
+        #expect(move.map(\.form) == [.lastOnSocket] && client.state.session.memory.sharing.phase == .agreed)
         #expect(try server.receive(move[0]) == .moveInput)
         let moveBack = server.takeFrames()
-        #expect(moveBack.map(\.form) == [.lastOnSocket] && server.state.sharing.phase == .done)
+        #expect(moveBack.map(\.form) == [.lastOnSocket] && server.state.session.memory.sharing.phase == .done)
         #expect(try client.receive(moveBack[0]) == .moveInput)
-        #expect(client.state.sharing.phase == .done)
+        #expect(client.state.session.memory.sharing.phase == .done)
     }
 
     @Test("A side that cannot make memory, or does not trust the peer, stays on the socket", arguments: [true, false])
@@ -44,7 +44,7 @@ struct StateSharingTests {
         #expect(give.count == 1 && give[0].descriptors.isEmpty)
         #expect(try client.receive(give[0]) == .takeMemory)
         client.state.memoryWasTaken(.none(isOffered: false))
-        #expect(client.takeKinds() == [] && client.state.sharing.phase == .never)
+        #expect(client.takeKinds() == [] && client.state.session.memory.sharing.phase == .never)
     }
 
     @Test("Descriptors come with the step that gives memory, and with no other", arguments: 0...7 as ClosedRange<UInt8>)
@@ -70,7 +70,7 @@ struct StateSharingTests {
         let decline = client.takeFrames()
         #expect(decline.map(\.kind) == [.share])
         #expect(try server.receive(decline[0]) == .dropMemory)
-        #expect(server.state.sharing.phase == .never)
+        #expect(server.state.session.memory.sharing.phase == .never)
     }
 
     @Test("A side does not ask an untrusted peer, on slow traffic, or after its Goodbye")
@@ -78,7 +78,7 @@ struct StateSharingTests {
         let (client, _) = try StateSide.pair(busy: .onEachFrame)
         client.host.isPeerTrusted = false
         #expect(try client.receive(StateFrame(.ping, 1)) == .none)
-        #expect(client.state.sharing.phase == .never)
+        #expect(client.state.session.memory.sharing.phase == .never)
         var slow = BusyTraffic.onEachFrame
         slow.nanoseconds = 10
         let (other, _) = try StateSide.pair(busy: slow)
@@ -86,7 +86,7 @@ struct StateSharingTests {
         other.host.now += 5
         #expect(try other.receive(StateFrame(.ping, 1)) == .expectMemory)
         let (closing, _) = try StateSide.pair(busy: .onEachFrame)
-        closing.state.writeGoodbye(.closed, "")
+        closing.state.session.writeGoodbye(.closed, "")
         #expect(try closing.receive(StateFrame(.ping, 1)) == .none)
     }
 

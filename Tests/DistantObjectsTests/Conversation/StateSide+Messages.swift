@@ -23,9 +23,8 @@ extension StateSide {
 
     /// Calls the other side.
     func call(_ waiter: Int, _ message: OutboundMessage) throws -> Ticket {
-        try state.checkOpen(message, host)
-        let ticket = state.questions.reserve()
-        return try finish(message, state.sendCall(message, ticket, waiter, host))
+        let ticket = try state.reserve(message, host)
+        return try finish(message, state.sendReserved(message, ticket, waiter, host))
     }
 
     /// Sends a promise, and returns a proxy for it.
@@ -33,6 +32,12 @@ extension StateSide {
         let message = try message ?? Self.message()
         let outcome = try state.sendPromise(message, -1, host)
         return StateProxy(.answer(try finish(message, outcome)), host.dead)
+    }
+
+    func dropPromises(_ promises: [Ticket]) {
+        var dying = DyingReferences()
+        for promise in promises { _ = dying.append(.answer(promise)) }
+        state.release(dying)
     }
 
     /// Releases what a written message holds.
@@ -63,15 +68,24 @@ extension StateSide {
     func offer(to target: ObjectID = .rootDirectory) throws -> Bool {
         let message = try Self.message(to: target)
         messages.append(message)
-        let isSent = state.offerOneWay(message, host)
+        let outcome = state.offerOneWay(message, host, reportsLosses: false)
         collect()
-        return isSent
+        switch outcome {
+        case .written: return true
+        case .waiting: return false
+        case .failed(let error): throw error
+        }
     }
 
-    func checkReserved(_ ticket: Ticket) throws { try state.checkReserved(ticket) }
+    func checkReserved(_ ticket: Ticket) throws {
+        func check(_ state: inout Conversation<StateHost>) throws {
+            try state.questions.checkReserved(ticket, &state.session)
+        }
+        try check(&state)
+    }
 
     func beginClosing() {
-        _ = transition { state, actions in state.beginClosing(&actions) }
+        _ = transition { state, actions in state.beginClosing(because: .closedHere, &actions) }
     }
 
     func sayGoodbyeIfIdle() -> Bool { transition { state, _ in state.sayGoodbyeIfIdle() } }

@@ -2,8 +2,10 @@
 
 extension Conversation {
     /// Sends a ping or a barrier.
-    mutating func send(_ kind: FrameKind) { pings.send(kind, PingWait(), to: &outbox) }
+    mutating func send(_ kind: FrameKind) { session.pings.send(kind, PingWait(), to: &session.outbox) }
 
     /// Enters a Pong of the peer.
-    mutating func receivePong(_ token: UInt64) throws { _ = try pings.receive(PongFrame(token: token), &outbox) }
+    mutating func receivePong(_ token: UInt64) throws {
+        _ = try session.pings.receive(PongFrame(token: token), &session.outbox)
+    }
 }

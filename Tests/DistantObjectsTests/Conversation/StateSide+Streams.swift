@@ -68,7 +68,9 @@ extension StateSide {
         return try #require(references.last as? StateStreamReader).inbox
     }
 
-    func begin(_ inbox: StreamInbox) -> Bool { transition { state, _ in state.streams.begin(inbox, &state.outbox) } }
+    func begin(_ inbox: StreamInbox) -> Bool {
+        transition { state, _ in state.session.streams.begin(inbox, &state.session.outbox) }
+    }
 
     func send(_ items: Int, of stream: StreamOutbox, bytes: Int = 1) throws -> ItemsOutcome {
         let text = String(repeating: "x", count: bytes)
@@ -86,15 +88,19 @@ extension StateSide {
     /// Notifies streams that wait for room, if there is some.
     func resumeStreams() {
         guard !host.isQueueFull else { return }
-        transition { state, actions in state.streams.resumeAwaitingRoom(&actions) }
+        transition { state, actions in state.session.streams.resumeAwaitingRoom(&actions) }
     }
 
     func stop(_ inbox: StreamInbox) {
-        transition { state, actions in state.streams.stopReading(inbox, CancellationError(), &state.outbox, &actions) }
+        transition { state, actions in
+            state.session.streams.stopReading(inbox, CancellationError(), &state.session.outbox, &actions)
+        }
     }
 
     func next(_ inbox: StreamInbox, after items: StreamItems? = nil) -> StreamInbox.Next {
-        transition { state, actions in state.streams.next(of: inbox, after: items, &state.outbox, &actions) }
+        transition { state, actions in
+            state.session.streams.next(of: inbox, after: items, &state.session.outbox, &actions)
+        }
     }
 }
 

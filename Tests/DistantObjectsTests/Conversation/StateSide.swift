@@ -142,7 +142,7 @@ final class StateSide {
     ) throws -> (client: StateSide, server: StateSide) {
         let client = StateSide(isInitiator: true, limits: limits, busy: busy)
         let server = StateSide(isInitiator: false, limits: limits, busy: busy)
-        client.state.writeHello("client", isInitiator: true, sharesMemory: busy != nil)
+        client.state.session.writeHello("client", isInitiator: true, sharesMemory: busy != nil)
         try server.receive(client.takeFrames())
         _ = server.state.acceptPeer("server", sharesMemory: busy != nil)
         try client.receive(server.takeFrames())
@@ -155,12 +155,12 @@ final class StateSide {
 
     /// Moves what the state has written to `wire`.
     func collect() {
-        defer { state.outbox.removeAll() }
-        for frame in [state.outbox.first].compactMap(\.self) + state.outbox.others {
+        defer { state.session.outbox.removeAll() }
+        for frame in [state.session.outbox.first].compactMap(\.self) + state.session.outbox.others {
             var taken = StateFrame(frame.kind, flags: frame.flags)
-            taken.bytes = Array(state.outbox.bytes(of: frame))
+            taken.bytes = Array(state.session.outbox.bytes(of: frame))
             taken.form = frame.form
-            if frame.form == .withDescriptors { taken.descriptors = state.outbox.descriptors }
+            if frame.form == .withDescriptors { taken.descriptors = state.session.outbox.descriptors }
             let encoder = frame.encoder?.takeUnretainedValue()
             switch frame.form {
             case .withValues: taken.bytes += encoder.map { Array($0.plainValues) } ?? []
@@ -211,7 +211,7 @@ final class StateSide {
         do throws(ProtocolViolation) {
             step = try state.receive(inbound, host, &actions)
         } catch {
-            state.fail(error)
+            state.session.fail(error)
             perform(actions)
             throw error
         }
@@ -231,7 +231,7 @@ final class StateSide {
         do throws(ProtocolViolation) {
             try state.receive(fragmentsOf: number, slice, &actions)
         } catch {
-            state.fail(error)
+            state.session.fail(error)
             perform(actions)
             throw error
         }
@@ -241,10 +241,9 @@ final class StateSide {
     /// Ends a read: queued messages are written.
     func endIteration() {
         var actions: [Action<StateHost>] = []
-        state.writeHeldCredit(host, &actions)
         state.lookAtAnswers(host, &actions)
         while state.writeNextPending(host, &actions) { collect() }
-        state.waitingBytes.end()
+        state.serving.waitingBytes.end()
         for action in actions { perform(action) }
     }
 
@@ -301,7 +300,7 @@ final class StateSide {
     func start() -> InboundCall? {
         let call = transition { state, actions in state.startCall(host, &actions) }
         guard let call else { return nil }
-        if let question = call.question, state.answers.attach(Int(question), to: question) {
+        if let question = call.question, state.serving.answers.attach(Int(question), to: question) {
             done.append("cancel \(question)")
         }
         references += call.tables?.references ?? []
@@ -313,7 +312,7 @@ final class StateSide {
     @discardableResult
     func answer(
         _ call: InboundCall, _ result: OutboundMessage? = nil, keeping kept: KeptAnswer.Outcome? = nil
-    ) throws -> Conversation<StateHost>.AnswerOutcome {
+    ) throws -> AnswerOutcome {
         running.removeAll { $0 === call }
         let message = try result ?? Self.message("") { try $0.encode(7) }
         messages.append(message)
@@ -348,16 +347,18 @@ final class StateSide {
         let hasStreams = stopDeadStreams()
         for target in host.dead.targets { _ = dying.append(target) }
         host.dead.targets = []
-        state.writeReleases(dying)
-        state.dropPromises(dying.promises)
+        state.release(dying)
         collect()
         return !dying.isEmpty || hasStreams
     }
 
     /// Whether every table is empty.
     var isAtRest: Bool {
-        state.questions.count == 0 && state.answers.count + state.answers.keptCount == 0 && state.pending.isEmpty
-            && state.ready.isEmpty && state.partials.isEmpty && state.streams.isEmpty && state.unfinished == 0
-            && state.imports.count == 0 && state.exports.count == 0 && state.exports.lingeringCount == 0
+        state.questions.table.count == 0 && state.serving.answers.count + state.serving.answers.keptCount == 0
+            && state.questions.pending.isEmpty
+            && state.serving.ready.isEmpty && state.session.large.arriving.isEmpty && state.session.streams.isEmpty
+            && state.serving.unfinished == 0
+            && state.session.references.importCount == 0 && state.session.references.exports.count == 0
+            && state.session.references.exports.lingeringCount == 0
     }
 }

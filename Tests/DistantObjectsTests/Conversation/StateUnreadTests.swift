@@ -56,7 +56,7 @@ struct StateUnreadTests {
         let (client, server) = try StateSide.pair(limits: limits)
         let text = String(repeating: "x", count: 50_000)
         let other = StateObject()
-        let id = server.state.exports.mention(other, messages: ClassMessages.of(other), number: 1)
+        let id = server.state.session.references.exports.mention(other, messages: ClassMessages.of(other), number: 1)
         try client.call(1)
         try client.call(2, to: id)
         try server.receive(client.takeFrames())
@@ -81,7 +81,7 @@ struct StateUnreadTests {
         try server.answer(try #require(server.start()), StateSide.message("") { try $0.encode(text) })
         try deliverAnswers(from: server, to: client)
         // The other calls wait at the client, for credit that only a read answer brings.
-        #expect(client.state.pending.count == 1)
+        #expect(client.state.questions.pending.count == 1)
         try server.receive(client.takeFrames())
         server.tick()
         while let call = server.start() {
@@ -89,7 +89,7 @@ struct StateUnreadTests {
             try server.answer(call)
         }
         try deliverAnswers(from: server, to: client)
-        #expect(client.state.pending.count == 0)
+        #expect(client.state.questions.pending.count == 0)
         try server.receive(client.takeFrames())
         #expect(server.start()?.obstacle == .answers)
     }
@@ -122,7 +122,7 @@ struct StateUnreadTests {
             try deliverAnswers(from: server, to: client)
         }
         #expect((10..<300).contains(refused))
-        #expect(client.state.pending.count > 600)
+        #expect(client.state.questions.pending.count > 600)
         server.host.unsentAnswers = 0
         server.endIteration()
         try deliverAnswers(from: server, to: client)

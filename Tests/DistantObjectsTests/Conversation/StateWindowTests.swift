@@ -63,7 +63,7 @@ struct StateWindowTests {
         streams.tick()
         #expect(streams.ended == [])
         let call = BlockingCall()
-        #expect(server.transition { state, _ in state.streams.hold(.thread(call), for: streams.inboxes[3]) })
+        #expect(server.transition { state, _ in state.session.streams.hold(.thread(call), for: streams.inboxes[3]) })
         streams.tick()
         #expect(streams.ended == [1])
         if case .failed(let error)? = streams.inboxes[1].end {
@@ -89,7 +89,7 @@ struct StateWindowTests {
             try server.answer(call)
             try client.receive(server.takeFrames())
             client.endIteration()
-            most = max(most, server.state.laidAside.count)
+            most = max(most, server.state.session.large.laidAside.count)
         }
         #expect(most <= 32)
     }
@@ -109,7 +109,7 @@ struct StateWindowTests {
         #expect(server.done == [])
         // A call to another object would have to wait for both.
         let other = StateObject()
-        let id = server.state.exports.mention(other, messages: ClassMessages.of(other), number: 1)
+        let id = server.state.session.references.exports.mention(other, messages: ClassMessages.of(other), number: 1)
         _ = try client.call(3, StateSide.message("take", to: id) { try $0.encode(text) })
         try server.receiveOpener(try #require(client.takeFrames().first))
         #expect(server.done == ["discard"])

@@ -29,7 +29,7 @@ struct StreamStateTests {
     @Test("A stream starts with the first credit, and its number is free when both sides have sent their End")
     func wholeStream() throws {
         let (client, server, inbox) = try open()
-        #expect(client.started.isEmpty && client.state.streams.outgoingCount == 1)
+        #expect(client.started.isEmpty && client.state.session.streams.outgoingCount == 1)
         #expect(server.begin(inbox) && !server.begin(inbox))
         let frames = server.takeFrames()
         #expect(frames.map(\.kind) == [.credit] && frames[0].flags == 3)
@@ -39,12 +39,12 @@ struct StreamStateTests {
         try client.end(outbox)
         let sent = client.takeFrames()
         #expect(sent.map(\.kind) == [.item, .end])
-        #expect(client.state.streams.outgoingCount == 1)
+        #expect(client.state.session.streams.outgoingCount == 1)
         try server.receive(sent)
         let answer = server.takeFrames()
         #expect(answer.map(\.kind) == [.end] && answer[0].flags == 4)
         try client.receive(answer)
-        #expect(client.state.streams.isEmpty && server.state.streams.isEmpty)
+        #expect(client.state.session.streams.isEmpty && server.state.session.streams.isEmpty)
         let items = server.next(inbox).items
         #expect(items?.count == 3)
         #expect(server.next(inbox, after: items).isEnd && inbox.isOver)
@@ -58,14 +58,14 @@ struct StreamStateTests {
         let (client, server) = try StateSide.pair(limits: limits)
         try client.call(1)
         try client.call(2, streams: source)
-        #expect(client.state.streams.isEmpty && client.state.pending.count == 1)
+        #expect(client.state.session.streams.isEmpty && client.state.questions.pending.count == 1)
         #expect(source.claim())
         source.giveBack()
         try server.receive(client.takeFrames())
         try server.answer(try #require(server.start()))
         try client.receive(server.takeFrames())
         client.endIteration()
-        #expect(client.state.streams.outgoingCount == 1)
+        #expect(client.state.session.streams.outgoingCount == 1)
         #expect(!source.claim())
         try server.receive(client.takeFrames())
         try server.answer(try #require(server.start()))
@@ -74,7 +74,7 @@ struct StreamStateTests {
         try server.receive(client.takeFrames())
         _ = try #require(server.start())
         #expect((server.references.last as? DeadStreamObject)?.reason == .used)
-        #expect(client.state.streams.outgoingCount == 1)
+        #expect(client.state.session.streams.outgoingCount == 1)
     }
 
     @Test("A reader that stops ends a stream that has not started at once, and its sequence is released")
@@ -82,11 +82,11 @@ struct StreamStateTests {
         let (client, server, inbox) = try open()
         server.stop(inbox)
         try client.receive(server.takeFrames())
-        #expect(client.done == ["dispose"] && client.state.streams.isEmpty)
+        #expect(client.done == ["dispose"] && client.state.session.streams.isEmpty)
         let frames = client.takeFrames()
         #expect(frames.map(\.kind) == [.end] && frames[0].flags == 2)
         try server.receive(frames)
-        #expect(server.state.streams.isEmpty && server.takeKinds() == [])
+        #expect(server.state.session.streams.isEmpty && server.takeKinds() == [])
     }
 
     @Test("A reader that stops cancels the task, whose end frees the number")
@@ -95,15 +95,15 @@ struct StreamStateTests {
         _ = try client.send(2, of: outbox)
         server.stop(inbox)
         try client.receive(server.takeFrames())
-        #expect(client.done.last == "cancel stream 0" && client.state.streams.outgoingCount == 1)
+        #expect(client.done.last == "cancel stream 0" && client.state.session.streams.outgoingCount == 1)
         #expect(try client.send(1, of: outbox).isStopped)
         // The items have crossed the reader's End.
         try server.receive(client.takeFrames())
         #expect(inbox.frames.isEmpty && server.takeKinds() == [])
         try client.end(outbox)
-        #expect(client.state.streams.isEmpty)
+        #expect(client.state.session.streams.isEmpty)
         try server.receive(client.takeFrames())
-        #expect(server.state.streams.isEmpty)
+        #expect(server.state.session.streams.isEmpty)
     }
 
     enum TooLate: CaseIterable {
@@ -135,7 +135,7 @@ struct StreamStateTests {
         let (fromClient, fromServer) = (client.takeFrames(), server.takeFrames())
         try client.receive(fromServer)
         try server.receive(fromClient)
-        #expect(client.state.streams.isEmpty && server.state.streams.isEmpty)
+        #expect(client.state.session.streams.isEmpty && server.state.session.streams.isEmpty)
         #expect(client.takeKinds() == [] && server.takeKinds() == [])
     }
 
@@ -152,7 +152,7 @@ struct StreamStateTests {
         try client.receive(credit)
         try server.receive(client.takeFrames())
         try client.receive(server.takeFrames())
-        #expect(client.state.streams.isEmpty && server.state.streams.isEmpty)
+        #expect(client.state.session.streams.isEmpty && server.state.session.streams.isEmpty)
     }
 
     @Test("Credit is returned when half of it is consumed, and more items than granted are refused")
@@ -219,9 +219,9 @@ struct StreamStateTests {
         #expect(!server.begin(inbox))
         try client.receive(server.takeFrames())
         _ = try #require(client.start())
-        #expect(client.references.last === source && source.claim() && client.state.streams.isEmpty)
+        #expect(client.references.last === source && source.claim() && client.state.session.streams.isEmpty)
         try server.receive(client.takeFrames())
-        #expect(server.state.streams.isEmpty)
+        #expect(server.state.session.streams.isEmpty)
     }
 
     @Test("A stream that was read is not passed back")
@@ -244,7 +244,7 @@ struct StreamStateTests {
         #expect(client.done == ["start 0"])
         client.host.isQueueFull = false
         client.resumeStreams()
-        #expect(client.done == ["start 0", "room 0"] && !client.state.streams.isAwaitingRoom)
+        #expect(client.done == ["start 0", "room 0"] && !client.state.session.streams.isAwaitingRoom)
     }
 
     @Test("More streams than allowed are not sent, and a queued one that finds no number is a dead stream")
@@ -294,7 +294,7 @@ struct StreamStateTests {
         try server.receive(frames[0])
         try server.receiveOpener(frames[1])
         _ = server.transition { state, actions in
-            state.endCalls(server.host, "server", &actions) { _ in .lost(nil) }
+            state.endCalls(server.host, "server", &actions, because: .lost(nil))
         }
         let items = server.next(inbox).items
         #expect(items?.count == 2)
@@ -302,10 +302,10 @@ struct StreamStateTests {
         guard case .end(.failed(let failure)) = next else { throw error("\(next)") }
         #expect((failure as? ConnectionError)?.code == .outcomeUnknown && "\(failure)".contains("more items"))
         _ = client.transition { state, actions in
-            state.endCalls(client.host, "client", &actions) { _ in .lost(nil) }
+            state.endCalls(client.host, "client", &actions, because: .lost(nil))
         }
         #expect(client.done.last?.hasPrefix("fail") == true || client.done.contains("cancel stream 0"))
-        #expect(try client.send(1, of: outbox).isStopped && client.state.streams.isEmpty)
+        #expect(try client.send(1, of: outbox).isStopped && client.state.session.streams.isEmpty)
     }
 
     @Test("A number is not used again before the reader's End can have been read")

@@ -247,7 +247,7 @@ struct StreamPair {
         try await client.ping()
         await eventually("the writer is suspended") {
             server.state.withLock { state in
-                state.streams.all.outgoing.contains { $0.allowance == 0 && !$0.waiters.isEmpty }
+                state.session.streams.all.outgoing.contains { $0.allowance == 0 && !$0.waiters.isEmpty }
             }
         }
     }

@@ -8,7 +8,9 @@ extension Connection {
     var committedCalls: Int {
         state.withLock { state in
             var count = 0
-            for index in state.questions.slots.indices where state.questions.slots[index].phase == .sent { count += 1 }
+            for index in state.questions.table.slots.indices where state.questions.table.slots[index].phase == .sent {
+                count += 1
+            }
             return count
         }
     }

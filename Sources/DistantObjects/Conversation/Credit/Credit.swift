@@ -27,6 +27,8 @@ struct Credit {
     private(set) var calls: Int32 = 0
     /// One-way messages that this side may still send; nil if they share the count of `calls`.
     private(set) var oneWays: Int32?
+    /// How far below zero `calls` may fall.
+    private var borrowable: Int32 = 0
     /// Messages that the peer may still send; negative while it sends calls without credit.
     private var peerCalls: Int32
     private var peerOneWays: Int32?
@@ -60,10 +62,7 @@ struct Credit {
     func mayBegin(isOneWay: Bool) -> Bool { (isOneWay ? oneWays ?? calls : calls) > 0 }
 
     /// Whether a call that needs no credit may be sent.
-    ///
-    /// - Parameter asked: The number of question numbers that the peer has used. The peer accepts so many calls without
-    ///   credit.
-    func mayBorrow(asked: Int) -> Bool { Int(calls) > -asked }
+    var mayBorrow: Bool { calls > -borrowable }
 
     /// The number of one-way messages that may be under way; if both kinds share one count, together with the calls.
     @inline(__always)
@@ -97,8 +96,11 @@ struct Credit {
         isFresh = true
     }
 
-    /// Notes that the peer has used more question numbers than ever before.
-    mutating func maySendMore() { isFresh = true }
+    /// Notes that the peer has used more question numbers than ever before: it accepts so many calls without credit.
+    mutating func peerHasAsked(_ numbers: Int) {
+        borrowable = Int32(clamping: numbers)
+        isFresh = true
+    }
 
     /// Notes that the queued messages are being checked.
     mutating func takeFresh() { isFresh = false }

@@ -1,7 +1,7 @@
 /// Work for a stream that a transition leaves to its caller.
 enum StreamAction {
     /// Resume a task or thread that waits for items, for room or for a final value.
-    case resume(StreamWaiter)
+    case resume(VoidWaiter)
     /// Start the task that reads the sequence.
     case start(StreamOutbox)
     /// Cancel the task that reads the sequence.

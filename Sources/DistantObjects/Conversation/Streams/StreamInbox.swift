@@ -64,9 +64,9 @@ final class StreamInbox: FragmentedStream, @unchecked Sendable {
     /// The end of the stream, which follows the frames, once it is known.
     var end: StreamEnd?
     /// The reader that waits for a frame.
-    var waiter: StreamWaiter?
+    var waiter: VoidWaiter?
     /// The waiters for the final value.
-    var finalWaiters: [StreamWaiter] = []
+    var finalWaiters: [VoidWaiter] = []
     /// Items and bytes that the producer may still send.
     private(set) var items = 0
     private(set) var bytes = 0

@@ -33,7 +33,7 @@ final class StreamOutbox: @unchecked Sendable {
     /// The object that runs the sequence, once the sequence runs.
     var producer: AnyObject?
     /// Senders that wait for credit or room.
-    var waiters: [StreamWaiter] = []
+    var waiters: [VoidWaiter] = []
     /// Whether this stream is in the list of streams that wait for room in the channel.
     var awaitsRoom = false
 

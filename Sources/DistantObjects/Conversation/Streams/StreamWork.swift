@@ -5,5 +5,3 @@ protocol StreamWork {
     static func stream(_ action: StreamAction) -> Self
     static func discard(_ reply: Reply) -> Self
 }
-
-extension Action: StreamWork {}

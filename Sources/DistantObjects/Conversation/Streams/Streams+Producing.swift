@@ -76,7 +76,7 @@ extension Streams {
     /// Has a sender wait until there is credit and room, or the stream has ended.
     ///
     /// - Returns: False if the sender need not wait.
-    func hold(_ waiter: StreamWaiter, for stream: StreamOutbox) -> Bool {
+    func hold(_ waiter: VoidWaiter, for stream: StreamOutbox) -> Bool {
         guard stream.stop == nil, stream.allowance == 0 || stream.awaitsRoom else { return false }
         stream.waiters.append(waiter)
         return true

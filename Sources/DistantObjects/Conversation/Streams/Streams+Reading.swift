@@ -112,7 +112,7 @@ extension Streams {
     /// Has the reader wait for the next frame or the end.
     ///
     /// - Returns: False if the reader need not wait.
-    func hold(_ waiter: StreamWaiter, for inbox: StreamInbox) -> Bool {
+    func hold(_ waiter: VoidWaiter, for inbox: StreamInbox) -> Bool {
         guard !inbox.hasNext, inbox.waiter == nil else { return false }
         inbox.waiter = waiter
         return true
@@ -121,7 +121,7 @@ extension Streams {
     /// Has a task or thread wait until the reader has come to the end.
     ///
     /// - Returns: False if the reader has come to the end already.
-    func holdUntilEnd(_ waiter: StreamWaiter, of inbox: StreamInbox) -> Bool {
+    func holdUntilEnd(_ waiter: VoidWaiter, of inbox: StreamInbox) -> Bool {
         guard inbox.reading != .done else { return false }
         inbox.finalWaiters.append(waiter)
         return true
