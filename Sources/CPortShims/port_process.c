@@ -137,6 +137,18 @@ void port_process_await(pid_t pid) {
     while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR) {}
 }
 
+int port_process_look(pid_t pid, int32_t *status) {
+    siginfo_t info;
+    info.si_pid = 0;
+    int result;
+    do {
+        result = waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG);
+    } while (result < 0 && errno == EINTR);
+    if (result < 0 || info.si_pid == 0) return result;
+    *status = info.si_code == CLD_EXITED ? info.si_status : -info.si_status;
+    return 1;
+}
+
 int port_process_reap(pid_t pid, int32_t *status) {
     int raw;
     pid_t reaped;

@@ -41,7 +41,7 @@ struct ChildProcessTests {
         let relative = try String(decoding: ChildProcess.located("./tool"), as: UTF8.self)
         #expect(relative.hasSuffix("/./tool") && relative.hasPrefix("/"))
         let error = #expect(throws: TransportError.self) { try ChildProcess.located("no-such-helper") }
-        #expect(error?.code == .launchFailed && error?.message.contains("beside this program") == true)
+        #expect(error?.code == .launchFailed && error?.message.contains("no such program in /") == true)
     }
 
     @Test("A zero byte in what a program is given, or a variable's name that is none, is an error", arguments: 0..<10)

@@ -294,7 +294,7 @@ struct ListenerPathTests {
     func nothingLeft() throws {
         let folder = try TemporaryFolder()
         // The folder of a process takes no files.
-        #expect(Self.error { try SocketListener(path: "/proc/self/s") }?.message.contains("/proc/self/s") == true)
+        #expect(Self.error { try SocketListener(path: "/proc/self/s") }?.description.contains("/proc/self/s") == true)
         mkdir(folder.path("d"), 0o700)
         #expect(Self.error { try SocketListener(path: folder.path("d")) }?.code == .wrongDescriptor)
         #expect(try Self.names(folder.path) == ["d"])

@@ -26,6 +26,9 @@ int port_process_descriptor(pid_t pid);
 /// Waits until a process has ended, without reaping it: until it is reaped, no other process has its number.
 void port_process_await(pid_t pid);
 
+/// Looks at a process without reaping it; returns as `port_process_reap`.
+int port_process_look(pid_t pid, int32_t *status);
+
 /// Reaps a process. Returns 1 with `status` set to its exit code, or to minus the signal that ended it; 0 if it still
 /// runs; -1 if it is not ours to reap.
 int port_process_reap(pid_t pid, int32_t *status);

@@ -171,10 +171,11 @@ extension Connection {
     /// if all threads of the loop run methods that block.
     @discardableResult
     func failCalls(_ reason: ChannelEnd, onLoop: Bool) -> ConnectionEnd {
+        let ownReason = addingExitStatus(to: ConnectionEnd(reason))
         let failed = state.withContent { content in
             // Answers that have arrived still count.
             var actions = content.delivered.takeAll()
-            let end = content.conversation.endCalls(self, name, &actions.others, because: ConnectionEnd(reason))
+            let end = content.conversation.endCalls(self, name, &actions.others, because: ownReason)
             return FailedCalls(actions: actions, end: end)
         }
         let end = failed.end

@@ -120,7 +120,9 @@ extension Connection {
                 context: error.context, underlying: error)
         case (.closed, .signalled(let signal)?) where signal != SIGTERM:
             return ConnectionError(
-                .closed, "the program was ended by signal \(signal) before it was connected with Connection.parent()",
+                .closed,
+                "the program was ended by \(ChildProcess.ExitStatus.signalled(signal)) "
+                    + "before it was connected with Connection.parent()",
                 context: error.context, underlying: error)
         case (.protocolViolation, _) where transport == .pipes:
             return ConnectionError(

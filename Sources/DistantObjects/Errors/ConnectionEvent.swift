@@ -13,7 +13,7 @@ public struct ConnectionEvent: Sendable {
     /// What happened.
     ///
     /// Codes may be added in later versions.
-    public struct Code: RawRepresentable, Hashable, Sendable {
+    public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         /// The code's name, for log lines.
         public let rawValue: String
 
@@ -21,6 +21,9 @@ public struct ConnectionEvent: Sendable {
         public init(rawValue: String) {
             self.rawValue = rawValue
         }
+
+        /// The name of the code.
+        public var description: String { rawValue }
     }
 
     /// The properties are on the heap, so that an event takes little room among a connection's actions.

@@ -5,7 +5,7 @@ public struct TypeDescription: Hashable, Sendable {
     /// How what it describes travels.
     ///
     /// Kinds may be added in later versions.
-    public struct Kind: RawRepresentable, Hashable, Sendable {
+    public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         /// The number on the wire.
         public let rawValue: UInt8
 
@@ -20,6 +20,17 @@ public struct TypeDescription: Hashable, Sendable {
         public static let reference = Kind(rawValue: 2)
         /// A stream; the name is that of its elements' type, with that of its final value if there is one.
         public static let stream = Kind(rawValue: 3)
+
+        /// The name of the kind; of one that a later version has added, its number.
+        public var description: String {
+            switch self {
+            case .nothing: "nothing"
+            case .value: "value"
+            case .reference: "reference"
+            case .stream: "stream"
+            default: "kind \(rawValue)"
+            }
+        }
     }
 
     /// How it travels.

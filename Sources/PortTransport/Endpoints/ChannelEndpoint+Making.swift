@@ -19,18 +19,18 @@ extension ChannelEndpoint {
             let number = errno
             switch number {
             case ENOENT, ENOTDIR:
-                throw TransportError(.notFound, "There is no socket at \(path).", context: [path], errno: number)
+                throw TransportError(.notFound, "there is no such socket", context: [path], errno: number)
             // Linux refuses a connection to any file.
             case ENOTSOCK,
                 ECONNREFUSED where isOtherFile(path):
-                throw TransportError(.wrongDescriptor, "\(path) is not a socket.", context: [path], errno: number)
+                throw TransportError(.wrongDescriptor, "the file is not a socket", context: [path], errno: number)
             case ECONNREFUSED:
-                throw TransportError(.nobodyListens, "Nobody listens at \(path).", context: [path], errno: number)
+                throw TransportError(.nobodyListens, "nobody listens at this socket", context: [path], errno: number)
             case EAGAIN:
                 throw TransportError(
-                    .listenerBusy, "The listener at \(path) does not accept: its queue is full.", context: [path],
+                    .listenerBusy, "the listener does not accept: its queue is full", context: [path],
                     errno: number)
-            default: throw .system("connecting to \(path)", number, context: [path])
+            default: throw .system("connecting", number, context: [path])
             }
         }
         // The process that listens may have got its socket from another one, so the answer tells who the peer is.
@@ -73,7 +73,7 @@ extension ChannelEndpoint {
     /// A standard stream is moved to another number, and reads or writes nothing from then on.
     package static func socket(_ number: CInt) throws(TransportError) -> ChannelEndpoint {
         guard port_kind(number) == CInt(PORT_KIND_SOCKET) else {
-            throw TransportError(.wrongDescriptor, "Descriptor \(number) is not an open socket.")
+            throw TransportError(.wrongDescriptor, "the descriptor is not an open socket")
         }
         let descriptor = try takenOver(number)
         _ = port_set_close_on_exec(descriptor)
@@ -152,13 +152,13 @@ extension ChannelEndpoint {
     /// The channel the parent process gave this one: what `DISTANT_OBJECTS_CHANNEL` names, `fd:N` or `stdio`.
     package static func parent() throws(TransportError) -> ChannelEndpoint {
         guard let value = getenv(ChildProcess.channelVariable).map({ String(cString: $0) }) else {
-            throw TransportError(.noParent, "No parent process has given this one a channel.")
+            throw TransportError(.noParent, "this process was given no connection; another program has to launch it")
         }
         // The channel is taken once, and programs that this process starts have another parent.
         unsetenv(ChildProcess.channelVariable)
         if value == "stdio" { return try standardStreams() }
         guard value.hasPrefix("fd:"), let descriptor = CInt(value.dropFirst(3)), descriptor >= 0 else {
-            throw TransportError(.noParent, "\(ChildProcess.channelVariable) is neither fd:N nor stdio.")
+            throw TransportError(.noParent, "\(ChildProcess.channelVariable) is neither fd:N nor stdio")
         }
         return try inherited(reading: descriptor, writing: descriptor)
     }
@@ -167,11 +167,12 @@ extension ChannelEndpoint {
         let longest = Int(port_longest_path())
         guard path.utf8.count <= longest else {
             throw TransportError(
-                .pathTooLong, "A socket's path has at most \(longest) bytes; \(path) has \(path.utf8.count).",
+                .pathTooLong, "the path of a socket has at most \(longest) bytes; this one has \(path.utf8.count)",
                 context: [path])
         }
         guard !path.isEmpty, !path.utf8.contains(0) else {
-            throw TransportError(.notFound, "A socket's path cannot be empty or contain a zero byte.", context: [path])
+            throw TransportError(
+                .notFound, "the path of a socket cannot be empty or contain a zero byte", context: [path])
         }
     }
 

@@ -19,7 +19,8 @@ extension ChildProcess {
         }
         guard let folder = OwnProgram.folder else {
             throw TransportError(
-                .launchFailed, "\(name) cannot be looked for beside this program, whose place is unknown")
+                .launchFailed, "the program cannot be looked for beside this one, whose place is unknown",
+                context: [name])
         }
         let path = folder + Array(name.utf8)
         let isProgram = (path + [0]).withUnsafeBytes { bytes in
@@ -28,8 +29,7 @@ extension ChildProcess {
         guard isProgram else {
             throw TransportError(
                 .launchFailed,
-                "there is no program \(String(decoding: path, as: UTF8.self)): "
-                    + "a name without a slash is looked for beside this program's own",
+                "there is no such program in \(String(decoding: folder, as: UTF8.self)), where this program is",
                 context: [name])
         }
         return path

@@ -85,7 +85,7 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
         }
         guard result == 0 else {
             throw TransportError(
-                .launchFailed, "\(name) could not be started: \(TransportError.reason(result))", context: [name],
+                .launchFailed, "the program could not be started: \(TransportError.reason(result))", context: [name],
                 errno: result)
         }
         let child = ChildProcess(pid: pid)

@@ -89,7 +89,7 @@ struct ListenerLock {
         func other(_ reason: String) -> TransportError {
             TransportError(
                 .wrongDescriptor,
-                "The lock of \(path) would be the file \(name) beside it, which exists and \(reason). It is left alone.",
+                "the lock would be the file \(name) beside it, which exists and \(reason); it is left alone",
                 context: [path])
         }
         guard found.owner == geteuid() else { throw other("belongs to user \(found.owner)") }
@@ -198,7 +198,7 @@ struct ListenerLock {
     }
 
     private static func failure(_ path: String, _ number: CInt) -> TransportError {
-        .system("locking \(path)", number, context: [path])
+        .system("locking", number, context: [path])
     }
 }
 
@@ -206,6 +206,6 @@ extension TransportError {
     /// The refusal of a path that another listener has.
     static func taken(_ path: String, by holder: String? = nil) -> TransportError {
         let end = holder.map { ": \($0)" } ?? ""
-        return TransportError(.nameTaken, "Another listener has \(path)\(end).", context: [path])
+        return TransportError(.nameTaken, "another listener has this path\(end)", context: [path])
     }
 }

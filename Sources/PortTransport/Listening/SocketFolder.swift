@@ -40,7 +40,7 @@ final class SocketFolder: Sendable {
     init(_ path: String) throws(TransportError) {
         self.path = try Self.absolute(path)
         descriptor = port_folder_open(self.path)
-        guard descriptor >= 0 else { throw .system("opening the folder \(path)", errno, context: [path]) }
+        guard descriptor >= 0 else { throw .system("opening the folder", errno, context: [path]) }
     }
 
     deinit { port_close(descriptor) }

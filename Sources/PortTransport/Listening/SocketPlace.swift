@@ -57,7 +57,7 @@ struct SocketPlace {
         let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
         let name = String(path[(slash.map { path.utf8.index(after: $0) } ?? path.startIndex)...])
         guard !["", ".", ".."].contains(name) else {
-            throw TransportError(.wrongDescriptor, "\(path) is the path of a folder, not of a socket.", context: [path])
+            throw TransportError(.wrongDescriptor, "this is the path of a folder, not of a socket", context: [path])
         }
         do throws(TransportError) {
             // With its slash, the path of the root is not empty.
@@ -65,13 +65,13 @@ struct SocketPlace {
         } catch {
             guard error.errno == ENOENT || error.errno == ENOTDIR else { throw error }
             throw TransportError(
-                .notFound, "The folder for the socket \(path) does not exist.", context: [path], errno: error.errno)
+                .notFound, "the folder for the socket does not exist", context: [path], errno: error.errno)
         }
     }
 
     private static func checkKind(of file: SocketFolder.File?, _ path: String) throws(TransportError) {
         guard let file, !file.isSocket else { return }
-        throw TransportError(.wrongDescriptor, "\(path) exists and is not a socket.", context: [path])
+        throw TransportError(.wrongDescriptor, "there is a file that is not a socket", context: [path])
     }
 
     /// A listening socket under a temporary name.
@@ -79,17 +79,17 @@ struct SocketPlace {
         in folder: SocketFolder, _ path: String, _ backlog: Int
     ) throws(TransportError) -> (CInt, String, SocketFolder.Identity) {
         let (socket, name) = folder.makeUnnamed { port_bind_at(folder.descriptor, folder.path, $0, 0o600) }
-        guard socket >= 0 else { throw .system("binding to \(path)", errno, context: [path]) }
+        guard socket >= 0 else { throw .system("binding the socket", errno, context: [path]) }
         guard port_listen(socket, CInt(clamping: backlog)) == 0 else {
             let number = errno
             _ = port_remove_at(folder.descriptor, name)
             port_close(socket)
-            throw .system("listening at \(path)", number, context: [path])
+            throw .system("listening", number, context: [path])
         }
         guard let file = folder.file(named: name) else {
             let number = errno
             port_close(socket)
-            throw .system("binding to \(path)", number, context: [path])
+            throw .system("binding the socket", number, context: [path])
         }
         return (socket, name, file.identity)
     }
@@ -111,7 +111,7 @@ struct SocketPlace {
                 result = port_rename_new_at(folder.descriptor, temporary, name)
                 if result < 0, errno == EEXIST { continue }
             }
-            guard result == 0 else { throw .system("naming the socket \(path)", errno, context: [path]) }
+            guard result == 0 else { throw .system("naming the socket", errno, context: [path]) }
             return
         }
     }
@@ -124,7 +124,7 @@ struct SocketPlace {
             case ECONNREFUSED, ENOENT: return
             // A full queue has an owner, too.
             case EAGAIN: throw .taken(path)
-            case let number: throw .system("trying the socket that is at \(path)", number, context: [path])
+            case let number: throw .system("trying the socket that exists", number, context: [path])
             }
         }
         defer { port_close(probe) }

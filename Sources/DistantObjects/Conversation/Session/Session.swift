@@ -57,7 +57,8 @@ struct Session<Host: ConversationHost>: ~Copyable {
         case .closing:
             ConnectionError(.closed, "the connection is closing; the call was not sent")
         case .open, .ending, .ended:
-            ConnectionError(.closed, "the connection has ended; the call was not sent")
+            ConnectionError(
+                .closed, "\(life.verdict?.description ?? "the connection has ended"); the call was not sent")
         }
     }
 

@@ -141,8 +141,8 @@ import Testing
                 .path(folder.socket), waitingUpTo: TestTimeout.wait, configuration: .patient)
             let error = #expect(throws: ConnectionError.self) { try Listener(at: .path(folder.socket)) }
             #expect(
-                error?.message == "Another listener has \(folder.socket): "
-                    + "process \(child.pid) (FooBarServer, version 1).")
+                error?.message
+                    == "another listener has this path: process \(child.pid) (FooBarServer, version 1)")
             child.kill()
             _ = await child.waitForExit()
             _ = await client.ended

@@ -1,0 +1,123 @@
+import DistantObjects
+import PortTransport
+import TestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+    import Glibc
+#else
+    import Foundation
+#endif
+
+@Suite("What errors say to people", .bounded())
+struct ErrorTextTests {
+    private final class Watcher: Vendable {
+        static var messages: MessageTable<Watcher> { Message("note", Watcher.note) }
+
+        private let helper: Connection
+
+        init(_ helper: Connection) { self.helper = helper }
+
+        /// Kills the helper, whose method waits for the answer.
+        func note(_ number: Int) -> Int {
+            helper.child?.kill()
+            return number
+        }
+    }
+
+    @Test("The error of a call whose helper was killed names the helper and the signal", arguments: [false, true])
+    func killed(overPipes: Bool) async throws {
+        let path = try builtProgram("killed-peer")
+        // The system may report the exit later than the library waits for it: then another helper is tried.
+        while true {
+            let helper = try await Connection.launch(
+                path, environment: TestTimeout.environment, over: overPipes ? .pipes : .socketpair,
+                configuration: .patient)
+            let root = try await helper.root
+            let error = await #expect(throws: ConnectionError.self) {
+                let _: DistantObject = try await root.wait(Watcher(helper))
+            }
+            let text = "\(error as Any)"
+            #expect(error?.code == .outcomeUnknown && text.contains(path), "\(text)")
+            guard text.contains("signal 9 (SIGKILL)") else { continue }
+            #expect(
+                error?.message
+                    == "the helper was ended by signal 9 (SIGKILL) before the answer came; the call may have run or not"
+            )
+            // So does the error of a later call.
+            let later = await #expect(throws: ConnectionError.self) { let _: String = try await root.name() }
+            #expect(later?.message == "the helper was ended by signal 9 (SIGKILL); the call was not sent")
+            return
+        }
+    }
+
+    @Test("An exit status is a word and a number, and a signal has its name")
+    func statuses() {
+        let statuses: [ChildProcess.ExitStatus] = [.exited(3), .signalled(11), .signalled(60), .unknown]
+        #expect("\(statuses)" == "[status 3, signal 11 (SIGSEGV), signal 60, unknown status]")
+        #expect("\(ConnectionEnd.lost(.exited(3)))" == "the helper has ended with status 3")
+        #expect("\(ConnectionEnd.lost(.signalled(15)))" == "the helper was ended by signal 15 (SIGTERM)")
+        #expect("\(ConnectionEnd.lost(.unknown))" == "the peer is gone")
+    }
+
+    @Test("Codes are printed as words")
+    func codes() {
+        #expect("\([ConnectionError.Code.notSent])" == "[notSent]")
+        #expect("\([ConnectionEvent.Code.opened, .childExited])" == "[opened, childExited]")
+        #expect("\([TypeDescription.Kind.nothing, .stream, .init(rawValue: 9)])" == "[nothing, stream, kind 9]")
+        #expect("\([TransportError.Code.notFound])" == "[notFound]")
+        #expect("\([ArchiveError.Code.corrupt])" == "[corrupt]")
+    }
+
+    @Test("An error about a socket says its path once")
+    func paths() async throws {
+        let folder = try TemporaryFolder()
+        let file = folder.path("file")
+        try Data("text".utf8).write(to: URL(fileURLWithPath: file))
+        let held = try Listener(at: .path(folder.socket), configuration: .patient)
+        // A socket that nobody listens at any more.
+        let stale = folder.path("stale")
+        try Self.leaveSocket(at: stale)
+        let long = folder.path(String(repeating: "x", count: 200))
+        let (missing, lost) = (folder.path("missing"), folder.path("no/s"))
+
+        for (path, sentence) in [
+            (file, "the file is not a socket"), (missing, "there is no such socket"),
+            (stale, "nobody listens at this socket"),
+            (long, "the path of a socket has at most \(Self.longest) bytes; this one has \(long.utf8.count)"),
+        ] {
+            let error = await #expect(throws: ConnectionError.self) { _ = try await Connection.open(.path(path)) }
+            #expect("\(error as Any)" == "Optional(\(path): \(sentence))")
+        }
+        for (path, sentence) in [
+            (file, "there is a file that is not a socket"), (lost, "the folder for the socket does not exist"),
+            (folder.socket, "another listener has this path: this process"),
+            (folder.path + "/", "this is the path of a folder, not of a socket"),
+        ] {
+            let error = #expect(throws: ConnectionError.self) { try Listener(at: .path(path)) }
+            #expect("\(error as Any)" == "Optional(\(path): \(sentence))")
+        }
+        held.close()
+    }
+
+    private static let longest = MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1
+
+    /// Binds a socket to a path, and closes it.
+    private static func leaveSocket(at path: String) throws {
+        #if canImport(Glibc)
+            let descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+        #else
+            let descriptor = socket(AF_UNIX, SOCK_STREAM, 0)
+        #endif
+        defer { close(descriptor) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let size = socklen_t(MemoryLayout<sockaddr_un>.size)
+        let result = withUnsafePointer(to: &address) { address in
+            address.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, size) }
+        }
+        try #require(result == 0)
+    }
+}
