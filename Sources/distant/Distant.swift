@@ -18,7 +18,7 @@ struct Distant {
             // Each file was already reported, with its problem.
             exit(1)
         } catch let error as UsageError {
-            Console.complain("\(error)\n\n\(Command.usage)")
+            Console.complain("\(error); see distant --help")
             exit(2)
         } catch {
             Console.complain("\(error)")

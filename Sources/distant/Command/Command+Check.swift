@@ -4,21 +4,21 @@ extension Command {
     /// Thrown if some of the files are bad, after a line was printed for each.
     struct BadFiles: Error {}
 
-    func check(_ paths: [String]) throws {
+    func check(_ paths: [String], isQuiet: Bool) throws {
         let progress = Progress(for: 1)
         var isGood = true
         for path in paths {
             progress.show("opening \(path)")
-            let verdict: String
+            var verdict: String?
             do {
                 let file = try ArchiveFile(path, progress: progress)
-                verdict = "\(PlainText.name(path)): good: \(file.summary)"
+                verdict = isQuiet ? nil : "\(PlainText.name(path)): good: \(file.summary)"
             } catch let error as FileError {
                 isGood = false
                 verdict = "\(PlainText.name(path)): bad: \(error.reason)"
             }
             progress.finish()
-            try Console.say(verdict)
+            if let verdict { try Console.say(verdict) }
         }
         guard isGood else { throw BadFiles() }
     }

@@ -3,9 +3,11 @@ import KeyedArchive
 /// A parsed command line.
 enum Command {
     case help
-    case dump(path: String, asJSON: Bool)
+    case version
+    /// - Parameter place: The place of the one value to print; nil for the whole archive.
+    case dump(paths: [String], place: String?, asJSON: Bool)
     case convert(from: String, to: String, Target, isKeyed: Bool)
-    case check(paths: [String])
+    case check(paths: [String], isQuiet: Bool)
     case interfaces(path: String)
 
     /// The target format of a conversion.
@@ -26,10 +28,11 @@ enum Command {
     }
 
     static let usage = """
-        Usage: distant dump [--json] FILE
+        Usage: distant dump [--json] [--at PLACE] FILE...
                distant convert [--keyed] --to binary|xml|compact|typedstream|json IN OUT
-               distant check FILE...
+               distant check [--quiet] FILE...
                distant interfaces PATH
+               distant help | --help | --version
 
         Looks into archives of object graphs: those of Apple's NSKeyedArchiver, as binary property
         lists or XML, compact ones, the typedstreams of Apple's older NSArchiver, and the NIBArchives
@@ -38,6 +41,8 @@ enum Command {
           dump      print the objects as a tree, beginning at the archive's own keys. “#5” is an object
                     that is referred to several times, and stands in full where it is met first
             --json  print all objects in the order of the archive, with every value exact, as JSON
+            --at    print one value only: PLACE has the words of the tree that lead to it, such as
+                    root/players/NS.objects/0/name, or begins with an object, such as #5/name
           convert   write the same objects in another format; OUT is replaced as a whole or not at all
             --to    binary and xml are Apple's format, json is what dump --json prints. A typedstream can
                     become typedstream, json, or a property list with the tree of that json, and from
@@ -47,22 +52,29 @@ enum Command {
             --keyed make a keyed archive of a typedstream, as NSKeyedArchiver would have written it; only
                     for objects of some of Foundation's classes, and there is no way back
           check     open each file and say in a line what it is, or what is wrong with it
+            --quiet say only what is wrong
           interfaces
                     connect to the service that listens at the socket PATH, and list its roots with the
                     messages that they answer
-          --help    this text
 
         FILE and IN may be “-” for standard input, OUT for standard output.
         The exit status is 0, or 1 if a file is bad, or 2 if the command is not understood.
         """
+
+    /// The versions are those of the article on changes.
+    static let versions = "distant, without a version number yet; wire protocol 1, compact format 1"
 
     init(_ arguments: [String]) throws {
         // Swift has repaired an invalid name: the repaired name is that of another file.
         if let word = arguments.first(where: { $0.unicodeScalars.contains("\u{FFFD}") }) {
             throw UsageError("“\(word)” is not text in UTF-8; a file of such a name can be read as /dev/stdin")
         }
-        if arguments.contains("--help") || arguments.contains("-h") {
+        if arguments.contains("--help") || arguments.contains("-h") || arguments.first == "help" {
             self = .help
+            return
+        }
+        if arguments == ["--version"] {
+            self = .version
             return
         }
         guard let name = arguments.first else {
@@ -72,7 +84,8 @@ enum Command {
         switch name {
         case "dump":
             let asJSON = words.takeFlag("--json")
-            self = .dump(path: try words.rest(named: ["a file"])[0], asJSON: asJSON)
+            let place = try words.takeValue("--at")
+            self = .dump(paths: try words.files(), place: place, asJSON: asJSON)
         case "convert":
             guard let format = try words.takeValue("--to") else {
                 throw UsageError("convert needs --to with a format: binary, xml, compact, typedstream or json")
@@ -85,7 +98,8 @@ enum Command {
             let paths = try words.rest(named: ["a file to read", "a file to write"])
             self = .convert(from: paths[0], to: paths[1], target, isKeyed: isKeyed)
         case "check":
-            self = .check(paths: try words.files())
+            let isQuiet = words.takeFlag("--quiet")
+            self = .check(paths: try words.files(), isQuiet: isQuiet)
         case "interfaces":
             self = .interfaces(path: try words.rest(named: ["the path of a socket"])[0])
         default:
@@ -96,20 +110,12 @@ enum Command {
     func run() throws {
         switch self {
         case .help: try Console.say(Command.usage)
-        case .dump(let path, let asJSON): try dump(path, asJSON)
+        case .version: try Console.say(Command.versions)
+        case .dump(let paths, let place, let asJSON): try dump(paths, place, asJSON)
         case .convert(let source, let target, let format, let isKeyed):
             try convert(source, target, format, isKeyed: isKeyed)
-        case .check(let paths): try check(paths)
+        case .check(let paths, let isQuiet): try check(paths, isQuiet: isQuiet)
         case .interfaces(let path): try interfaces(path)
         }
-    }
-}
-
-/// Words of the command line that are not understood; the description names them.
-struct UsageError: Error, CustomStringConvertible {
-    let description: String
-
-    init(_ description: String) {
-        self.description = description
     }
 }

@@ -33,19 +33,21 @@ struct Words {
     }
 
     /// The files; throws if there are none.
-    func files() throws -> [String] {
+    ///
+    /// - Parameter what: What is needed, for example “a file”.
+    func files(named what: String = "a file") throws -> [String] {
         if let unknown = options.first(where: { $0.hasPrefix("-") && $0 != StandardStreams.name }) {
-            throw UsageError("“\(unknown)” is not understood")
+            throw UsageError("there is no option “\(unknown)” here")
         }
         let files = options + plain
-        guard !files.isEmpty else { throw UsageError("a file is needed") }
-        guard !files.contains("") else { throw UsageError("a file's name is empty") }
+        guard !files.isEmpty else { throw UsageError("\(what) is needed") }
+        guard !files.contains("") else { throw UsageError("\(what) is needed, and a name is empty") }
         return files
     }
 
     /// The files; throws unless there is exactly one for each name.
     func rest(named names: [String]) throws -> [String] {
-        let files = try files()
+        let files = try files(named: names[0])
         guard files.count >= names.count else { throw UsageError("\(names[files.count]) is needed, too") }
         guard files.count == names.count else {
             throw UsageError("“\(files[names.count])” is one word too many")

@@ -57,6 +57,17 @@ struct GraphJSON {
         try output.check()
     }
 
+    /// Writes one value, in place of a reference its object.
+    mutating func print(_ value: ArchivedValue) throws {
+        if case .reference(let index) = value {
+            try object(graph.objects.lent(index))
+        } else {
+            try values.value(value)
+        }
+        output.append("\n")
+        try output.check()
+    }
+
     private mutating func object(_ object: ArchivedObject) throws {
         switch object {
         case .value(let value): try values.value(value)

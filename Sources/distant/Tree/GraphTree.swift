@@ -69,6 +69,15 @@ struct GraphTree {
         try output.check()
     }
 
+    /// Prints one value, with the lines below it.
+    mutating func print(_ value: ArchivedValue) throws {
+        let (node, content) = self.value(value, -1, 0)
+        output.append("\n")
+        if let content { try tree(Frame(node: node, depth: 1, content: content)) }
+        try printWaiting()
+        try output.check()
+    }
+
     private func heading(_ text: String) {
         if indentation == 0 { output.append("\n") }
         indent(0)
