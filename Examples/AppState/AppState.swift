@@ -17,7 +17,7 @@ struct AppState {
             }
             try Console.checkOutput()
         } catch let error as UsageError {
-            Console.complain("AppState", "\(error)\n\n\(Options.usage)")
+            Console.complain("AppState", error)
             exit(2)
         } catch {
             Console.complain("AppState", "\(error)")

@@ -20,6 +20,10 @@ struct Options {
 
     init(_ arguments: [String]) throws {
         try UsageError.check(arguments)
+        if UsageError.asksForHelp(arguments) {
+            wantsHelp = true
+            return
+        }
         let formats: [String: ArchiveFormat] = ["binary": .binary, "xml": .xml, "compact": .compact]
         var files: [String] = []
         var rest = arguments[...]
@@ -30,7 +34,6 @@ struct Options {
                     throw UsageError("--format needs binary, xml or compact after it")
                 }
                 format = known
-            case "--help", "-h": wantsHelp = true
             case _ where argument.hasPrefix("-") || argument.isEmpty:
                 throw UsageError("“\(argument)” is not understood")
             default: files.append(argument)

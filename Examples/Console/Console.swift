@@ -36,6 +36,11 @@ public enum Console {
         _ = put("\(program): \(sentence)", 2)
     }
 
+    /// Prints a line on standard error that says what is wrong with the command line, and where to read what is right.
+    public static func complain(_ program: String, _ error: UsageError) {
+        complain(program, "\(error); see \(program) --help")
+    }
+
     /// Throws if a line on standard output could not be written.
     public static func checkOutput() throws {
         let loss = loss.load(ordering: .relaxed)

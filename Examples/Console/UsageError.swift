@@ -8,6 +8,11 @@ public struct UsageError: Error, CustomStringConvertible {
         self.description = description
     }
 
+    /// Whether the words ask for the usage.
+    public static func asksForHelp(_ words: [String]) -> Bool {
+        words.contains("--help") || words.contains("-h")
+    }
+
     /// Refuses words that are not valid UTF-8, because their repaired form would name another file.
     public static func check(_ words: [String]) throws {
         if let word = words.first(where: { $0.unicodeScalars.contains("\u{FFFD}") }) {

@@ -22,7 +22,7 @@ struct FooBarClient {
             }
             try Console.checkOutput()
         } catch let error as UsageError {
-            Console.complain("FooBarClient", "\(error)\n\n\(Options.usage)")
+            Console.complain("FooBarClient", error)
             exit(2)
         } catch {
             Console.complain("FooBarClient", sentence(for: error))

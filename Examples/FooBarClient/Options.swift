@@ -28,6 +28,10 @@ struct Options {
 
     init(_ arguments: [String]) throws {
         try UsageError.check(arguments)
+        if UsageError.asksForHelp(arguments) {
+            wantsHelp = true
+            return
+        }
         var over: String?
         var path: String?
         var rest = arguments[...]
@@ -42,7 +46,6 @@ struct Options {
                 path = rest.popFirst()
                 guard let path, !path.isEmpty else { throw UsageError("--path needs a path after it") }
             case "--step": waitsAtSteps = true
-            case "--help", "-h": wantsHelp = true
             default: throw UsageError("“\(argument)” is not understood")
             }
         }

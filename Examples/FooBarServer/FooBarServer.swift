@@ -34,7 +34,7 @@ struct FooBarServer {
                 try Console.checkOutput()
             }
         } catch let error as UsageError {
-            Console.complain("FooBarServer", "\(error)\n\n\(usage)")
+            Console.complain("FooBarServer", error)
             exit(2)
         } catch {
             Console.complain("FooBarServer", "\(error)")
@@ -51,9 +51,9 @@ struct FooBarServer {
 
     private static func way(_ arguments: [String]) throws -> Way {
         try UsageError.check(arguments)
+        if UsageError.asksForHelp(arguments) { return .help }
         switch arguments.first {
         case nil: return .parent
-        case "--help", "-h": return .help
         case "--path":
             guard arguments.count == 2 else { throw UsageError("--path needs one path after it") }
             return .path(arguments[1])

@@ -27,19 +27,26 @@ struct Command {
                ItemStore [--in FOLDER] show KEY
                ItemStore [--in FOLDER] remove KEY
 
-        Keeps a list of items in FOLDER/items.archive, and their images in files of their own beside it.
+        Keeps a list of items in FOLDER/items.archive, and their images in files of their own beside it. FOLDER is
+        the current one if none is named.
         """
 
     init(_ arguments: [String]) throws {
         try UsageError.check(arguments)
+        if UsageError.asksForHelp(arguments) {
+            action = .help
+            return
+        }
         var words = arguments
         if let index = words.firstIndex(of: "--in") {
             guard index + 1 < words.count else { throw UsageError("--in needs a folder after it") }
             folder = words[index + 1]
             words.removeSubrange(index...index + 1)
         }
+        if let option = words.first(where: { $0.hasPrefix("--") }) {
+            throw UsageError("there is no option “\(option)”")
+        }
         switch (words.first, words.count) {
-        case ("--help", _), ("-h", _): action = .help
         case ("list", 1): action = .list
         case ("add", 4), ("add", 5):
             guard let value = Int(words[3]) else {
@@ -50,7 +57,11 @@ struct Command {
         case ("show", 2): action = .show(key: words[1])
         case ("remove", 2): action = .remove(key: words[1])
         case (nil, _): throw UsageError("list, add, show or remove is needed")
-        case (let word?, _): throw UsageError("“\(word)” is not understood with what follows it")
+        case ("list", _): throw UsageError("list takes nothing after it")
+        case ("add", _):
+            throw UsageError("add takes a name, a serial number, a number of dollars, and perhaps an image")
+        case ("show", _), ("remove", _): throw UsageError("\(words[0]) takes one key")
+        case (let word?, _): throw UsageError("there is no command “\(word)”")
         }
     }
 }

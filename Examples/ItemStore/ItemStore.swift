@@ -12,7 +12,7 @@ struct ItemStore {
             try run(Command(Array(CommandLine.arguments.dropFirst())))
             try Console.checkOutput()
         } catch let error as UsageError {
-            log("\(error)\n\n\(Command.usage)")
+            Console.complain("ItemStore", error)
             exit(2)
         } catch {
             log("\(error)")

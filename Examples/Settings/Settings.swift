@@ -22,7 +22,7 @@ struct Settings {
             try run(Array(CommandLine.arguments.dropFirst()))
             try Console.checkOutput()
         } catch let error as UsageError {
-            Console.complain("Settings", "\(error)\n\n\(usage)")
+            Console.complain("Settings", error)
             exit(2)
         } catch {
             Console.complain("Settings", "\(error)")
@@ -32,6 +32,7 @@ struct Settings {
 
     private static func run(_ arguments: [String]) throws {
         try UsageError.check(arguments)
+        if UsageError.asksForHelp(arguments) { return Console.say(usage) }
         var words = arguments
         var path = "settings.dat"
         if let index = words.firstIndex(of: "--file") {
@@ -39,7 +40,6 @@ struct Settings {
             path = words[index + 1]
             words.removeSubrange(index...index + 1)
         }
-        if words == ["--help"] || words == ["-h"] { return Console.say(usage) }
         let file = PreferencesFile(url: URL(fileURLWithPath: path))
         let preferences = try file.load()
         if !words.isEmpty && words != ["show"] {
@@ -55,7 +55,11 @@ struct Settings {
         case ("unset", 2): try unset(preferences, words[1])
         case ("search", 2): preferences.noteSearch(words[1])
         case ("order", _): preferences.orderOfViewControllers = words.count > 1 ? Array(words.dropFirst()) : nil
-        default: throw UsageError("“\(words.joined(separator: " "))” is not understood")
+        case ("show", _): throw UsageError("show takes nothing after it")
+        case ("set", _): throw UsageError("set takes a name and a value")
+        case ("unset", _): throw UsageError("unset takes a name")
+        case ("search", _): throw UsageError("search takes a word")
+        default: throw UsageError("there is no command or option “\(words[0])”")
         }
     }
 

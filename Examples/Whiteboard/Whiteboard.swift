@@ -24,14 +24,16 @@ struct Whiteboard {
         do {
             let arguments = Array(CommandLine.arguments.dropFirst())
             try UsageError.check(arguments)
-            switch arguments.first {
-            case nil: try await run()
-            case "--help", "-h": Console.say(usage)
-            case let argument?: throw UsageError("“\(argument)” is not understood")
+            if UsageError.asksForHelp(arguments) {
+                Console.say(usage)
+            } else if let argument = arguments.first {
+                throw UsageError("“\(argument)” is not understood")
+            } else {
+                try await run()
             }
             try Console.checkOutput()
         } catch let error as UsageError {
-            Console.complain("Whiteboard", "\(error)\n\n\(usage)")
+            Console.complain("Whiteboard", error)
             exit(2)
         } catch {
             Console.complain("Whiteboard", "\(error)")

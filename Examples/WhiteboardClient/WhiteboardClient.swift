@@ -13,12 +13,20 @@ import WhiteboardValues
 struct WhiteboardClient {
     static func main() async {
         signal(SIGPIPE, SIG_IGN)
-        guard CommandLine.arguments.count == 3 else {
-            Console.complain("whiteboard-client", "Whiteboard launches this program, with a socket and a name")
-            exit(2)
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        if UsageError.asksForHelp(arguments) {
+            return Console.say(
+                "Usage: whiteboard-client PATH NAME\n\nWhiteboard launches this program, with the path of a socket and a name."
+            )
         }
         do {
-            try await draw(at: CommandLine.arguments[1], as: CommandLine.arguments[2])
+            guard arguments.count == 2, !arguments.contains(where: { $0.hasPrefix("-") }) else {
+                throw UsageError("Whiteboard launches this program, with the path of a socket and a name")
+            }
+            try await draw(at: arguments[0], as: arguments[1])
+        } catch let error as UsageError {
+            Console.complain("whiteboard-client", error)
+            exit(2)
         } catch {
             Console.complain("whiteboard-client", "\(error)")
             exit(1)

@@ -13,12 +13,19 @@ import WhiteboardValues
 struct WhiteboardServer {
     static func main() async {
         signal(SIGPIPE, SIG_IGN)
-        guard CommandLine.arguments.count == 2 else {
-            Console.complain("whiteboard-server", "Whiteboard launches this program, with the path of a socket")
-            exit(2)
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        if UsageError.asksForHelp(arguments) {
+            return Console.say(
+                "Usage: whiteboard-server PATH\n\nWhiteboard launches this program, with the path of a socket.")
         }
         do {
-            try await serve(at: CommandLine.arguments[1])
+            guard arguments.count == 1, !arguments[0].hasPrefix("-") else {
+                throw UsageError("Whiteboard launches this program, with the path of a socket")
+            }
+            try await serve(at: arguments[0])
+        } catch let error as UsageError {
+            Console.complain("whiteboard-server", error)
+            exit(2)
         } catch {
             Console.complain("whiteboard-server", "\(error)")
             exit(1)
@@ -26,6 +33,8 @@ struct WhiteboardServer {
     }
 
     private static func serve(at path: String) async throws {
+        // Nothing is made for a user who has started this program by hand.
+        let parent = try await Connection.parent()
         let board = Board()
         let listener = try Listener(at: .path(path))
         let serving = Task {
@@ -41,7 +50,6 @@ struct WhiteboardServer {
                 }
             }
         }
-        let parent = try await Connection.parent()
         try parent.vend(board)
         _ = await parent.ended
         listener.close()

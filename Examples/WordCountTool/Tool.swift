@@ -17,19 +17,36 @@ final class Printer: Vendable, Implements {
 
 @main
 struct Tool {
-    static func main() async throws {
-        let paths = Array(CommandLine.arguments.dropFirst())
+    static let usage = """
+        Usage: wordcount FILE...
+
+        Counts the words of text files in a worker process.
+        Exits with 0, with 1 after a failure, or with 2 if the arguments are wrong.
+        """
+
+    static func main() async {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        if arguments.contains("--help") { return print(usage) }
+        if let option = arguments.first(where: { $0.hasPrefix("-") }) {
+            stop("wordcount", "there is no option \(option); see wordcount --help", status: 2)
+        }
+        if arguments.isEmpty { stop("wordcount", "a file is needed; see wordcount --help", status: 2) }
+        do {
+            print("\(try await count(arguments)) words in all")
+        } catch {
+            stop("wordcount", "\(error)", status: 1)
+        }
+    }
+
+    /// Has a worker count the words of files, and waits for its end.
+    static func count(_ paths: [String]) async throws -> Int {
         var configuration = Connection.Configuration()
         configuration.errorTypes = [WordCountError.self]
-        let connection = try await Connection.launch("wordcount-worker", configuration: configuration)
-        let counter = try await connection.root(as: CounterInterface.self)
-        do {
-            let total = try await counter.countAll(paths, Remote(vending: Printer()))
-            print("\(total) words in all")
-        } catch WordCountError.unreadable(let path) {
-            print("\(path) cannot be read")
+        let worker = try await Connection.launch("wordcount-worker", configuration: configuration)
+        return try await withConnection(worker) { worker in
+            let counter = try await worker.root(as: CounterInterface.self)
+            return try await counter.countAll(paths, Remote(vending: Printer()))
         }
-        await connection.close()
     }
 }
 // end

@@ -15,8 +15,15 @@ public struct WordCount: Codable, Sendable {
 }
 
 /// The errors of the worker.
-public enum WordCountError: Error, Codable {
+public enum WordCountError: Error, Codable, CustomStringConvertible {
     /// The file does not exist, or is not text.
     case unreadable(String)
+
+    /// The error as the user reads it.
+    public var description: String {
+        switch self {
+        case .unreadable(let path): "\(path) cannot be read"
+        }
+    }
 }
 // end

@@ -37,10 +37,14 @@ final class Counter: Vendable, Implements {
 
 @main
 struct Worker {
-    static func main() async throws {
-        let connection = try await Connection.parent()
-        try connection.vend(Counter())
-        _ = await connection.ended
+    static func main() async {
+        do {
+            let connection = try await Connection.parent()
+            try connection.vend(Counter())
+            _ = await connection.ended
+        } catch {
+            stop("wordcount-worker", "\(error)", status: 1)
+        }
     }
 }
 // end

@@ -25,14 +25,14 @@ struct WorkerPool {
         do {
             let arguments = Array(CommandLine.arguments.dropFirst())
             try UsageError.check(arguments)
-            if let first = arguments.first, ["--help", "-h"].contains(first) { return Console.say(usage) }
+            if UsageError.asksForHelp(arguments) { return Console.say(usage) }
             guard arguments.count <= 1, let workers = Int(arguments.first ?? "3"), (1...64).contains(workers) else {
                 throw UsageError("the number of workers is between 1 and 64")
             }
             try await run(workers: workers)
             try Console.checkOutput()
         } catch let error as UsageError {
-            Console.complain("WorkerPool", "\(error)\n\n\(usage)")
+            Console.complain("WorkerPool", error)
             exit(2)
         } catch {
             Console.complain("WorkerPool", "\(error)")
