@@ -29,8 +29,8 @@ extension Connection {
         public var handshakeTimeout = Duration.seconds(5)
         /// How long to wait for a root of the peer, if the look-up gives no deadline.
         ///
-        /// Default: 60 seconds. Without a deadline a look-up at a peer that vends nothing would never end. `nil` for
-        /// `callDeadline`.
+        /// Default: 60 seconds, so that the peer may take that long to start. Without a deadline a look-up at a peer that vends
+        /// nothing would never end; the event `lookupWaits` tells after a second that it waits. `nil` for `callDeadline`.
         public var lookupDeadline: Duration? = .seconds(60)
         /// How long to wait for the answer to a call, if the call gives no deadline; `nil`, the default, for no limit.
         ///

@@ -184,3 +184,60 @@ extension Connection {
         }
     }
 }
+
+extension Connection {
+    /// How long the thread that finds the end of a helper's output waits for the helper's exit status.
+    ///
+    /// Usually the status is there at once. A helper that goes on without its connection makes errors this much later.
+    private static let statusTime = Duration.milliseconds(100)
+
+    /// Adds the exit status to the end of a connection whose helper dies at this moment.
+    ///
+    /// So the errors of its calls say what has happened to it. Nobody waits if the end has another reason, or if a process
+    /// that is not the helper has spoken over the connection.
+    func addingExitStatus(to end: ConnectionEnd) -> ConnectionEnd {
+        guard case .lost(nil) = end, let child, child.pid == peer?.pid ?? child.pid else { return end }
+        let hasReason = state.withLock { state in
+            state.session.life.verdict != nil || state.session.life.violation != nil
+                || state.session.life.peerSaidGoodbye
+        }
+        return hasReason ? end : .lost(child.exitStatus(awaitedFor: Self.statusTime))
+    }
+}
+
+// Look-ups that say what they wait for.
+extension Connection {
+    private func watchLookup(of name: String) -> LookupWatch {
+        LookupWatch(on: loop) {
+            try await self.peerRoots.message("hasVended").call(deadline: self.settings.lookupDeadline)
+        } report: {
+            self.report(.lookupWaits(name))
+        }
+    }
+
+    /// Looks up a root, or the names of all of them.
+    ///
+    /// - Parameter name: The name of the root.
+    func lookUp<Result>(_ name: String = "", _ body: () async throws -> Result) async throws -> Result {
+        let watch = watchLookup(of: name)
+        do {
+            let result = try await body()
+            watch.end()
+            return result
+        } catch {
+            throw watch.end(error)
+        }
+    }
+
+    /// As the other function, on a plain thread.
+    func blockingLookUp<Result>(_ name: String = "", _ body: () throws -> Result) throws -> Result {
+        let watch = watchLookup(of: name)
+        do {
+            let result = try body()
+            watch.end()
+            return result
+        } catch {
+            throw watch.end(error)
+        }
+    }
+}

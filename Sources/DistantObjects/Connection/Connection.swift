@@ -72,7 +72,9 @@ public final class Connection: Sendable {
 
     /// The object that returns the roots to the peer, made when it is first needed.
     var roots: RootDirectory {
-        madeRoots.load() ?? madeRoots.storeIfNil(RootDirectory(holdsLookups: !isInitiator))
+        madeRoots.load()
+            ?? madeRoots.storeIfNil(
+                RootDirectory(holdsLookups: !isInitiator) { Connection.current?.report(.lookupWaits(nil)) })
     }
 
     /// Whether the peer can look up a root.
@@ -80,7 +82,8 @@ public final class Connection: Sendable {
 
     /// Vends an object as the connection's root, or as one of several roots with names.
     ///
-    /// Look-ups by a peer that opened the connection wait until this side has vended something for the first time.
+    /// Look-ups by a peer that opened the connection wait until this side has vended something for the first time. After a
+    /// second of that, both sides get the event `lookupWaits`.
     ///
     /// - Parameters:
     ///   - object: The object. It is kept alive until the connection ends or another object gets its name.
@@ -109,9 +112,12 @@ public final class Connection: Sendable {
     ///   - name: The name it was vended under; empty for the one that `root` returns.
     ///   - deadline: How long to wait, as the peer may not have vended anything yet; `nil` for
     ///     `Configuration.lookupDeadline`.
-    /// - Throws: `ConnectionError.noSuchRoot` if it vends none, `.deadlineExceeded`.
+    /// - Throws: `ConnectionError.noSuchRoot` if it vends none, or could not vend it; `.deadlineExceeded`, with the reason if it has
+    ///   vended nothing.
     public func root(named name: String, deadline: Duration? = nil) async throws -> DistantObject {
-        try await peerRoots.message("root").call(name, deadline: deadline ?? settings.lookupDeadline)
+        try await lookUp(name) {
+            try await peerRoots.message("root").call(name, deadline: deadline ?? settings.lookupDeadline)
+        }
     }
 
     /// The peer's root object of that name.
@@ -123,7 +129,9 @@ public final class Connection: Sendable {
     ///   - deadline: As for `root(named:deadline:)`.
     /// - Throws: As `root(named:deadline:)`; `ConnectionError.wouldBlock` on an event loop's thread and in a task.
     public func blockingRoot(named name: String = "", deadline: Duration? = nil) throws -> DistantObject {
-        try peerRoots.message("root").blocking(name, deadline: deadline ?? settings.lookupDeadline)
+        try blockingLookUp(name) {
+            try peerRoots.message("root").blocking(name, deadline: deadline ?? settings.lookupDeadline)
+        }
     }
 
     var peerRoots: DistantObject {
@@ -327,9 +335,13 @@ extension Connection {
     /// - Parameters:
     ///   - object: Kept alive until the connection ends or another object gets the name.
     ///   - name: Empty for the root that `root` gives.
-    /// - Throws: `ConnectionError.interfaceMismatch` if the class's table does not list all messages of the interface.
+    /// - Throws: `ConnectionError.interfaceMismatch` if the class's table does not list all messages of the interface. Peers that
+    ///   wait for the root are refused with that reason.
     public func vend<Object: Vendable & Implements>(_ object: Object, as name: String = "") throws {
-        if let mismatch = ClassMessages.of(object)._withUnsafeGuaranteedRef({ $0.mismatch }) { throw mismatch }
+        if let mismatch = ClassMessages.of(object)._withUnsafeGuaranteedRef({ $0.mismatch }) {
+            roots.refuse(name, because: mismatch)
+            throw mismatch
+        }
         roots.set([(key: name, value: object)])
     }
 
@@ -365,7 +377,7 @@ extension Connection {
     /// - Parameter deadline: As for `root(named:deadline:)`.
     /// - Throws: `ConnectionError.noSuchMessage` if the peer is of an earlier version, `.deadlineExceeded`.
     public func rootNames(deadline: Duration? = nil) async throws -> [String] {
-        try await peerRoots.message("names").call(deadline: deadline ?? settings.lookupDeadline)
+        try await lookUp { try await peerRoots.message("names").call(deadline: deadline ?? settings.lookupDeadline) }
     }
 
     /// Returns the names under which the peer vends its roots, sorted, to a plain thread: blocks until they are there.
@@ -373,6 +385,6 @@ extension Connection {
     /// - Parameter deadline: As for `root(named:deadline:)`.
     /// - Throws: As `rootNames(deadline:)`; `ConnectionError.wouldBlock` on the loop's threads and in tasks.
     public func blockingRootNames(deadline: Duration? = nil) throws -> [String] {
-        try peerRoots.message("names").blocking(deadline: deadline ?? settings.lookupDeadline)
+        try blockingLookUp { try peerRoots.message("names").blocking(deadline: deadline ?? settings.lookupDeadline) }
     }
 }

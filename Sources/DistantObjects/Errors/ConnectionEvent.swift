@@ -91,6 +91,12 @@ extension ConnectionEvent.Code {
     public static let oneWayFailed = Self(rawValue: "oneWayFailed")
     /// A call of the peer was refused; its `name`, and `error`, a `ConnectionError`.
     public static let callRefused = Self(rawValue: "callRefused")
+    /// A look-up of a root has waited for a second, because nothing has been vended yet.
+    ///
+    /// It comes on both sides: on that which looks up with the root's `name`, which is empty for the one without a name, and on
+    /// that which has vended nothing without one. The look-up goes on until its deadline. If nothing vends the root, a line
+    /// `connection.vend(...)` is missing there.
+    public static let lookupWaits = Self(rawValue: "lookupWaits")
     /// So many methods block, on connections of the process, that the loop has no thread left; `threadCount`.
     ///
     /// Nothing is read until one of them returns.
@@ -149,6 +155,8 @@ extension ConnectionEvent {
     static func callRefused(message: String, _ error: ConnectionError) -> Self {
         Self(.callRefused, name: message, error: error)
     }
+
+    static func lookupWaits(_ name: String?) -> Self { Self(.lookupWaits, name: name) }
 
     static func threadsExhausted(_ count: Int) -> Self { Self(.threadsExhausted, threadCount: count) }
 

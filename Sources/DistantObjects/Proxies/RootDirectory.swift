@@ -5,16 +5,35 @@ import Synchronization
 final class RootDirectory: Vendable {
     private struct State: ~Copyable {
         var objects = SmallDictionary<String, any Vendable>()
+        /// Why roots could not be vended, by name, until they are.
+        var failures = SmallDictionary<String, ConnectionError>()
         var holdsLookups: Bool
         var isEnded = false
-        var waiting: [UnsafeContinuation<Void, Never>] = []
+        var waiting: [Waiting] = []
+
+        /// Whether a look-up has to wait.
+        func holds(_ name: String?) -> Bool {
+            guard holdsLookups, !isEnded else { return false }
+            return name.map { failures[$0] == nil } ?? failures.isEmpty
+        }
+    }
+
+    /// A look-up that waits for the first object that is vended.
+    private struct Waiting {
+        /// The name of the root; nil for the names of all.
+        let name: String?
+        let continuation: UnsafeContinuation<Void, Never>
     }
 
     private let state: Mutex<State>
+    private let reportWait: @Sendable () -> Void
 
-    /// - Parameter holdsLookups: Whether look-ups wait for the first `set`. They do on the accepting side, because the peer may
-    ///   look up a root before the listener's user has the connection.
-    init(holdsLookups: Bool) {
+    /// - Parameters:
+    ///   - holdsLookups: Whether look-ups wait for the first `set`. They do on the accepting side, because the peer may look up a
+    ///     root before the listener's user has the connection.
+    ///   - reportWait: Called, while a call of the connection is served, if a look-up has waited for a second.
+    init(holdsLookups: Bool, _ reportWait: @escaping @Sendable () -> Void) {
+        self.reportWait = reportWait
         state = Mutex(State(holdsLookups: holdsLookups))
     }
 
@@ -23,6 +42,7 @@ final class RootDirectory: Vendable {
             { answer in try answer.encode(await directory.root(name)) }
         }
         Message("names", RootDirectory.names)
+        Message("hasVended", RootDirectory.hasVended)
     }
 
     func set(_ objects: [(key: String, value: any Vendable)]) {
@@ -32,6 +52,7 @@ final class RootDirectory: Vendable {
             if !state.isEnded {
                 for (name, object) in objects {
                     if let replaced = state.objects.removeValue(forKey: name) { before.append(replaced) }
+                    _ = state.failures.removeValue(forKey: name)
                     state.objects.insert(object, for: name)
                 }
             }
@@ -39,8 +60,24 @@ final class RootDirectory: Vendable {
             defer { state.waiting = [] }
             return (state.waiting, before)
         }
-        for continuation in waiting { continuation.resume() }
+        for lookup in waiting { lookup.continuation.resume() }
         withExtendedLifetime(before) {}
+    }
+
+    /// Refuses look-ups of a root that could not be vended, those that wait and later ones, until it is vended.
+    func refuse(_ name: String, because failure: ConnectionError) {
+        let refused = state.withLock { state in
+            if state.isEnded { return [Waiting]() }
+            _ = state.failures.removeValue(forKey: name)
+            state.failures.insert(failure, for: name)
+            var (held, refused) = ([Waiting](), [Waiting]())
+            for lookup in state.waiting {
+                if state.holds(lookup.name) { held.append(lookup) } else { refused.append(lookup) }
+            }
+            state.waiting = held
+            return refused
+        }
+        for lookup in refused { lookup.continuation.resume() }
     }
 
     /// Whether nothing is vended.
@@ -56,31 +93,42 @@ final class RootDirectory: Vendable {
             state.isEnded = true
             return (state.waiting, state.objects.values)
         }
-        for continuation in waiting { continuation.resume() }
+        for lookup in waiting { lookup.continuation.resume() }
         withExtendedLifetime(objects) {}
     }
 
     /// The names of all roots, once there are some.
     @concurrent
     private func names() async -> [String] {
-        await firstSet()
+        await firstSet(nil)
         return state.withLock { $0.objects.keys.sorted() }
+    }
+
+    /// Whether something was vended, so that look-ups do not wait for it.
+    ///
+    /// The peer asks when a look-up has waited for a second.
+    private func hasVended() -> Bool {
+        let hasVended = state.withLock { !$0.holdsLookups }
+        if !hasVended { reportWait() }
+        return hasVended
     }
 
     @concurrent
     private func root(_ name: String) async throws -> RootReference {
-        await firstSet()
-        guard let object = state.withLock({ $0.objects[name] }) else {
-            throw NoSuchRoot(name: name)
-        }
+        await firstSet(name)
+        let (object, failure) = state.withLock { ($0.objects[name], $0.failures[name]) }
+        guard let object else { throw NoSuchRoot(name: name, failure: failure) }
         return RootReference(object: object)
     }
 
-    private func firstSet() async {
+    /// Waits until something is vended, or the root of that name could not be.
+    ///
+    /// - Parameter name: Nil to wait until any could not be.
+    private func firstSet(_ name: String?) async {
         await withUnsafeContinuation { continuation in
             let isReady = state.withLock { state in
-                guard state.holdsLookups, !state.isEnded else { return true }
-                state.waiting.append(continuation)
+                guard state.holds(name) else { return true }
+                state.waiting.append(Waiting(name: name, continuation: continuation))
                 return false
             }
             if isReady { continuation.resume() }

@@ -75,4 +75,12 @@ enum FailuresCode {
         }
         // end
     }
+
+    static func printing() -> Connection.Configuration {
+        var configuration = Connection.Configuration()
+        // Failures.md: events
+        configuration.onEvent = { event in print(event) }
+        // end
+        return configuration
+    }
 }
