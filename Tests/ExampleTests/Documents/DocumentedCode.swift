@@ -10,8 +10,11 @@ enum DocumentedCode {
     typealias Lines = [String]
 
     /// The paths of the README, related documents and every article, by file name.
+    ///
+    /// Without the pages of the interface, which are written from the sources.
     static let documents: [String: String] = {
-        let articles = (files(under: "Sources") + files(under: ".github")).filter { $0.hasSuffix(".md") }
+        let articles = (files(under: "Sources") + files(under: ".github"))
+            .filter { $0.hasSuffix(".md") && !$0.hasPrefix(".github/reference/") }
         return Dictionary(grouping: articles + ["README.md"]) { ($0 as NSString).lastPathComponent }
             .mapValues { paths in
                 precondition(paths.count == 1, "documents of one name: \(paths)")
