@@ -141,7 +141,7 @@ extension Connection {
         guard let proxy = call.export.object as? DistantObject, let (body, _) = call.body.bytes else {
             throw call.lostArguments
         }
-        let message = proxy.place.takeMessage()
+        let message = try proxy.place.takeMessage()
         message.role = .passedOn
         message.name = call.message.name
         message.argumentCount = call.argumentCount
@@ -162,8 +162,7 @@ extension Connection {
     ///   - answer: Gets the result.
     ///   - copier: Makes the result anew, which then need not be as it came; nil if it is not known how.
     ///   - isSentBack: Whether the message was the peer's own. Then a refusal is passed on, as the answer of the peer to itself.
-    /// - Throws: `PassedError` or `MethodFailure` if the message has failed; within this process the error itself.
-    ///   `ResultFailure` if the result cannot be passed on.
+    /// - Throws: `PassedError` or `MethodFailure` if the message has failed. `ResultFailure` if the result cannot be passed on.
     func pass(
         _ reply: Reply, of message: String, into answer: OutboundMessage, _ copier: ResultCopier?,
         isSentBack: Bool = false
@@ -214,7 +213,6 @@ extension Connection {
         _ reply: Reply, of message: String, for answer: OutboundMessage, isSentBack: Bool
     ) -> any Error {
         let error = coder.error(in: reply, from: message)
-        if answer.encoder.isDriven(by: PortCoder.local) { return error }
         // What cannot be passed on as it is, is sent like an error that the method throws.
         guard reply.status == .thrown || isSentBack && !reply.saysThatPeerCloses, reply.tables?.fault == nil,
             let references = try? references(of: reply, for: answer.encoder)

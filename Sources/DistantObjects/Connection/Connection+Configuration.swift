@@ -80,6 +80,8 @@ extension Connection {
         /// Default: the name of the executable.
         public var programName = CommandLine.arguments.first.map { String($0.split(separator: "/").last ?? "") } ?? ""
 
+        /// For a connection that the library has opened within this process; else nil.
+        package var loopback: LoopbackKind?
         /// A loop that a test runs step by step; `nil` for the process's loop.
         package var loop: (any PortLoop)?
         /// The traffic at which the connection switches to shared memory.
@@ -139,6 +141,7 @@ extension Connection {
         /// How long the peer may take to greet, to end its stream after its Goodbye, and to answer when it may be gone.
         let handshakeTimeout: Duration
         let exitTimeout: Duration?
+        let loopback: LoopbackKind?
         let onEvent: (@Sendable (ConnectionEvent) -> Void)?
 
         private init(_ configuration: Configuration, _ conversation: ConversationSettings) {
@@ -147,6 +150,7 @@ extension Connection {
             lookupDeadline = configuration.lookupDeadline
             handshakeTimeout = configuration.handshakeTimeout
             exitTimeout = configuration.exitTimeout
+            loopback = configuration.loopback
             onEvent = configuration.onEvent
         }
 
@@ -162,7 +166,7 @@ extension Connection {
                 && configuration.callDeadline == plain.callDeadline
                 && configuration.lookupDeadline == plain.lookupDeadline
                 && configuration.handshakeTimeout == plain.handshakeTimeout
-                && configuration.exitTimeout == plain.exitTimeout
+                && configuration.exitTimeout == plain.exitTimeout && configuration.loopback == plain.loopback
             return isPlain ? plain : OpenSettings(configuration, conversation)
         }
     }

@@ -102,7 +102,10 @@ extension Connection: FrameHandler {
         if read.owesFlush { channel.setNeedsFlush() }
         perform(read, onLoop: onLoop)
         flushReleases(onLoop: onLoop)
-        if onLoop { channel.setNeedsFlush() }
+        if onLoop {
+            channel.setNeedsFlush()
+            closeIfUnused()
+        }
     }
 
     @inline(__always)

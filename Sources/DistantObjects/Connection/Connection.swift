@@ -184,6 +184,7 @@ public final class Connection: Sendable {
         loop.perform {
             self.flushReleases()
             self.channel.setNeedsFlush()
+            self.closeIfUnused()
         }
     }
 

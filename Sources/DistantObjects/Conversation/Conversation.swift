@@ -77,6 +77,35 @@ struct Conversation<Host: ConversationHost>: ~Copyable {
         return (phase == .open, !serving.ready.isEmpty)
     }
 
+    // MARK: Two ends in one process
+
+    /// What this side grants, without a Hello.
+    var grantsWithinProcess: PeerGrants {
+        let limits = session.limits
+        return PeerGrants(
+            HelloFrame(
+                Features.all.subtracting(.ofSharedMemory), queuedCalls: limits.queuedCalls,
+                runningCalls: limits.runningCalls, message: limits.message, name: ""))
+    }
+
+    /// Opens the conversation without a handshake.
+    mutating func open(granted grants: PeerGrants) {
+        session.handshake.grants = grants
+        session.handshake.isAccepted = true
+        session.credit.begin(grants, runningCalls: session.limits.runningCalls)
+        session.memory.giveUp()
+        session.life.enter(.open)
+    }
+
+    /// Whether neither side can use the conversation any more: there are no references, calls and streams.
+    var isUnused: Bool {
+        mutating get {
+            let hasCalls = questions.count > 0 || !questions.pending.isEmpty || serving.unfinished > 0 || serving.count > 0
+            let hasReferences = session.references.importCount > 0 || session.references.exportCount > 0
+            return session.isOpen && !hasCalls && !hasReferences && session.streams.isEmpty
+        }
+    }
+
     // MARK: The end
 
     /// Begins an orderly close: calls that wait for credit fail, and calls under way are answered.

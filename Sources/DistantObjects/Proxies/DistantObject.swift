@@ -10,8 +10,8 @@
 /// notified, and may free the object.
 ///
 /// A proxy may also stand for an object of this process, for example one that was sent back as an argument declared as
-/// `DistantObject`. Messages to it run in this process, with arguments and results copied as between processes.
-/// `local(as:)` returns the object itself.
+/// `DistantObject`. Messages to it go over a connection within this process, which is opened for the first one, so they are
+/// sent as between processes. `local(as:)` returns the object itself.
 @dynamicMemberLookup
 public final class DistantObject: ByReferenceCodable, Sendable {
     @usableFromInline let place: MessagePlace
@@ -30,18 +30,25 @@ public final class DistantObject: ByReferenceCodable, Sendable {
     }
 
     /// Makes a proxy for an object of this process, for code that takes local and remote objects alike.
+    ///
+    /// Messages to it are sent as between processes, with the defaults of `Connection.Configuration`.
     public init(standingFor object: any Vendable) {
-        place = MessagePlace(object)
+        place = MessagePlace(HomeObject(object))
+    }
+
+    /// Makes a proxy for an object of this process that has come home, which is called with the settings of its way.
+    init(standingFor object: any Vendable, from coder: PortCoder?) {
+        place = MessagePlace(HomeObject(object, from: coder))
     }
 
     /// The message of that name, ready to call: `directory.add(foo)`.
     public subscript(dynamicMember name: String) -> RemoteMessage {
-        RemoteMessage(place: place, name: name)
+        RemoteMessage(place: place.route, name: name)
     }
 
     /// The message of that name, for a name that is no Swift identifier or is a member of this class.
     public func message(_ name: String) -> RemoteMessage {
-        RemoteMessage(place: place, name: name)
+        RemoteMessage(place: place.route, name: name)
     }
 
     /// The object itself, if it lives in this process and has that type; else nil.
@@ -59,15 +66,15 @@ public final class DistantObject: ByReferenceCodable, Sendable {
     @_documentation(visibility: internal)
     public func external(for owner: AnyObject?) throws -> ExternalValue {
         guard let port = owner as? PortCoder else { throw ConnectionError.needsConnection(DistantObject.self) }
-        if let object = place.object { return .object(try port.vended(object)) }
         if case .failed(let error) = place.promise { throw error }
-        guard let connection, connection.coder === port else {
+        if let connection, connection.coder === port { return .object(self) }
+        guard let object = place.object else {
             throw ConnectionError(
                 .foreignReference,
                 "this reference came over another connection; call it from here, or vend an object of your own that does",
                 context: "DistantObject")
         }
-        return .object(self)
+        return .object(try port.vended(object))
     }
 }
 
@@ -109,9 +116,10 @@ extension ByReferenceCodable {
     /// - Throws: `ConnectionError.wrongArgument` if the object lives in the other process or has another type.
     @_documentation(visibility: internal)
     public static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self {
+        let object = (object as? DistantObject)?.place.object ?? object
         if let exact = object as? Self { return exact }
         if Self.self == DistantObject.self, let local = object as? any Vendable,
-            let proxy = DistantObject(standingFor: local) as? Self
+            let proxy = DistantObject(standingFor: local, from: owner as? PortCoder) as? Self
         {
             return proxy
         }

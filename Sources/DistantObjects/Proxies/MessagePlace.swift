@@ -6,7 +6,7 @@ import Synchronization
 /// object that has weak references costs several times as much.
 @usableFromInline
 final class MessagePlace: Sendable {
-    /// The connection; `nil` for an object of this process.
+    /// The connection; `nil` for an object of this process, and for a promise that could not be made.
     ///
     /// Retained by hand, so that calls do not retain it again: a call keeps this place alive while it uses the connection.
     let connection: Unmanaged<Connection>?
@@ -19,7 +19,7 @@ final class MessagePlace: Sendable {
     /// Retained by hand. `AtomicLazyReference` costs several hundred instructions for each new proxy.
     private let describedClass: Atomic<Unmanaged<DescribedClass>?>
     /// The object, if it is one of this process.
-    let object: (any Vendable)?
+    private let home: HomeObject?
     /// What it stands for if it was made before its object was known.
     let promise: PromisedObject?
 
@@ -27,7 +27,7 @@ final class MessagePlace: Sendable {
         self.connection = Unmanaged.passRetained(connection)
         self.id = id
         describedClass = Atomic(described.map { .passRetained($0) })
-        object = nil
+        home = nil
         promise = nil
     }
 
@@ -38,17 +38,28 @@ final class MessagePlace: Sendable {
         self.connection = connection.map { Unmanaged.passRetained($0) }
         id = .none
         describedClass = Atomic(nil)
-        object = nil
+        home = nil
         self.promise = promise
     }
 
-    init(_ object: any Vendable) {
+    init(_ object: HomeObject) {
         connection = nil
         id = .rootDirectory
         describedClass = Atomic(nil)
-        self.object = object
+        home = object
         promise = nil
     }
+
+    /// The object, if it is one of this process.
+    ///
+    /// It is also known for a proxy over a connection from this process to its own objects.
+    var object: (any Vendable)? {
+        if let home { return home.object }
+        return connection?._withUnsafeGuaranteedRef { $0.homeObject(id) }
+    }
+
+    /// Where messages are sent: this place, or for an object of this process one on a connection to it.
+    @usableFromInline var route: MessagePlace { home?.proxy.place ?? self }
 
     /// Notes the object's class, unless it is known.
     func describe(as described: DescribedClass) {
@@ -61,8 +72,8 @@ final class MessagePlace: Sendable {
 
     /// The class of the object, if it is known.
     var described: DescribedClass? {
-        guard let object else { return describedClass.load(ordering: .acquiring)?.takeUnretainedValue() }
-        return ClassMessages.of(object)._withUnsafeGuaranteedRef { $0.described }
+        guard let home else { return describedClass.load(ordering: .acquiring)?.takeUnretainedValue() }
+        return ClassMessages.of(home.object)._withUnsafeGuaranteedRef { $0.described }
     }
 
     deinit {
@@ -70,7 +81,6 @@ final class MessagePlace: Sendable {
         switch promise {
         case nil: connection?.takeRetainedValue().died(.object(id))
         case .answer(let ticket): connection?.takeRetainedValue().died(.answer(ticket))
-        case .local(let task): task.cancel()
         case .failed: break
         }
     }
@@ -79,33 +89,50 @@ final class MessagePlace: Sendable {
         withExtendedLifetime(self) { connection?.takeUnretainedValue() }
     }
 
-    /// An empty message to the object.
+    /// The connection that messages are sent over, to be used while this place is held.
+    ///
+    /// - Throws: Why there is none.
     @inline(__always)
-    func takeMessage() -> OutboundMessage {
-        guard let connection else { return OutboundMessage(PortCoder.local.settings, owner: PortCoder.local) }
-        let message = connection._withUnsafeGuaranteedRef { $0.coder.takeMessage() }
+    func sending() throws -> Unmanaged<Connection> {
+        guard let connection else { throw missing }
+        return connection
+    }
+
+    private var missing: any Error {
+        if case .failed(let error) = promise { return error }
+        return ConnectionError(.closed, "no message can be sent to the object")
+    }
+
+    /// An empty message to the object.
+    ///
+    /// - Throws: Why no message can be sent.
+    @inline(__always)
+    func takeMessage() throws -> OutboundMessage {
+        let message = try sending()._withUnsafeGuaranteedRef { $0.coder.takeMessage() }
         message.target = id
         if case .answer(let ticket) = promise { message.send(to: ticket, through: self) }
         return message
     }
+}
 
-    /// The object of this process that messages go to, once it is known.
-    ///
-    /// - Throws: Why there is none.
-    func localObject() async throws -> any Vendable {
-        if let object { return object }
-        switch promise {
-        case .local(let task): return try await task.value
-        case .failed(let error): throw error
-        case .answer, nil: throw ConnectionError(.foreignReference, "not an object of this process")
-        }
+/// An object of this process for which a proxy stands, and the way of messages to it.
+final class HomeObject: Sendable {
+    let object: any Vendable
+    /// The coder of the connection that the object has come home over, if it has.
+    private let coder: PortCoder?
+    /// The proxy over which messages are sent, made for the first one.
+    private let made = AtomicLazyReference<DistantObject>()
+
+    init(_ object: any Vendable, from coder: PortCoder? = nil) {
+        self.object = object
+        self.coder = coder
     }
 
-    /// Why a message cannot be sent to an object of this process by a function that does not wait in a task.
-    func cannotBlock(_ message: String) -> any Error {
-        if case .failed(let error) = promise { return error }
-        return ConnectionError(
-            .wouldBlock, "the object lives in this process: take it with local(as:) and call it directly",
-            context: message)
+    var proxy: DistantObject { made.load() ?? made.storeIfNil(open()) }
+
+    private func open() -> DistantObject {
+        var configuration = Connection.Configuration()
+        if let coder { configuration.adopt(coder.settings, coder.connection) }
+        return Connection.proxy(for: object, .home, configuration)
     }
 }

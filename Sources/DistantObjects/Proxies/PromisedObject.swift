@@ -2,8 +2,6 @@
 enum PromisedObject: Sendable {
     /// The answer to a call over the proxy's connection.
     case answer(Ticket)
-    /// The result of a method that runs in this process.
-    case local(Task<any Vendable, any Error>)
     /// The call could not be sent; every message to the promise throws this error.
     case failed(any Error)
 }

@@ -35,26 +35,10 @@ extension RemoteMessage {
 
     @usableFromInline
     func promised(_ message: consuming OutboundMessage) throws -> DistantObject {
-        guard let connection = place.heldConnection else {
-            if case .failed(let error) = place.promise { throw error }
-            return localPromise(of: message)
-        }
+        let connection = try heldConnection()
         message.hold(place)
         passContext(on: message, over: connection)
         return try connection.sendPromise(message)
-    }
-}
-
-extension RemoteMessage {
-    /// Runs the method of an object of this process in a task of its own.
-    private func localPromise(of message: OutboundMessage) -> DistantObject {
-        let (place, name) = (place, name)
-        let task = Task { () -> any Vendable in
-            let result: DistantObject? = try await LocalCall.result(of: message, at: place.localObject())
-            guard let result else { throw ConnectionError.noObject(name, isNil: true) }
-            return try await result.place.localObject()
-        }
-        return DistantObject(promised: .local(task))
     }
 }
 

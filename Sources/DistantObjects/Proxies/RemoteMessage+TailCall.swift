@@ -20,9 +20,7 @@ extension RemoteMessage {
     @usableFromInline
     func tail<Result>(_ message: OutboundMessage) -> TailCall<Result> {
         TailCall { answer, copier in
-            guard let connection = place.connection else {
-                return try await LocalCall.run(message, at: place.localObject(), answer)
-            }
+            let connection = try place.sending()
             defer { withExtendedLifetime(place) {} }
             let reply = try await reply(to: message, over: connection)
             try connection._withUnsafeGuaranteedRef { try $0.pass(reply, of: name, into: answer, copier) }

@@ -101,7 +101,7 @@ public struct RemoteMessage: Sendable {
     ///
     /// - Parameter argument: The arguments, in the order of the method's parameters.
     /// - Returns: Whether the message was sent.
-    /// - Throws: As `oneWay`; `ConnectionError.wouldBlock` if the object lives in this process.
+    /// - Throws: As `oneWay`.
     @inlinable
     public func offer<each Argument: Codable>(_ argument: repeat each Argument) throws -> Bool {
         try offer(encoded(repeat each argument, deadline: nil), reportsLosses: true)
@@ -162,7 +162,7 @@ public struct RemoteMessage: Sendable {
         _ argument: repeat each Argument, deadline: Duration?
     ) throws -> OutboundMessage {
         // An error is rare, so the message is dropped and not recycled.
-        let message = begun(deadline: deadline)
+        let message = try begun(deadline: deadline)
         do {
             try message.encode(arguments: repeat each argument)
         } catch {
@@ -172,8 +172,8 @@ public struct RemoteMessage: Sendable {
     }
 
     @usableFromInline
-    func begun(deadline: Duration?) -> OutboundMessage {
-        let message = place.takeMessage()
+    func begun(deadline: Duration?) throws -> OutboundMessage {
+        let message = try place.takeMessage()
         if let deadline {
             message.deadline = place.heldConnection.map { Deadline(after: deadline, at: $0.now) }
         }
@@ -235,11 +235,13 @@ public struct RemoteMessage: Sendable {
 
     // MARK: Sending
 
+    func heldConnection() throws -> Connection {
+        try withExtendedLifetime(place) { try place.sending().takeUnretainedValue() }
+    }
+
     @usableFromInline
     func result<Result: Codable>(of message: consuming OutboundMessage) async throws -> Result {
-        guard let connection = place.connection else {
-            return try await LocalCall.result(of: message, at: place.localObject())
-        }
+        let connection = try place.sending()
         defer { withExtendedLifetime(place) {} }
         let reply = try await reply(to: message, over: connection)
         return try connection._withUnsafeGuaranteedRef { try $0.coder.result(of: reply, from: name) }
@@ -254,9 +256,7 @@ public struct RemoteMessage: Sendable {
 
     @usableFromInline
     func completion(of message: consuming OutboundMessage) async throws {
-        guard let connection = place.connection else {
-            return try await LocalCall.run(message, at: place.localObject())
-        }
+        let connection = try place.sending()
         defer { withExtendedLifetime(place) {} }
         let reply = try await reply(to: message, over: connection)
         try connection._withUnsafeGuaranteedRef { try $0.coder.completion(of: reply, from: name) }
@@ -264,9 +264,7 @@ public struct RemoteMessage: Sendable {
 
     @usableFromInline
     func sendOneWay(_ message: consuming OutboundMessage, within limit: Duration?) async throws {
-        guard let connection = place.heldConnection else {
-            return try await LocalCall.runOneWay(message, at: place.localObject())
-        }
+        let connection = try heldConnection()
         let limit = passContext(onOneWay: message, over: connection, within: limit)
         do { try await connection.sendOneWay(message, within: limit) } catch { throw named(error) }
     }
@@ -274,7 +272,7 @@ public struct RemoteMessage: Sendable {
     /// - Parameter reportsLosses: Whether to throw if messages sent earlier are lost.
     @usableFromInline
     func offer(_ message: consuming OutboundMessage, reportsLosses: Bool) throws -> Bool {
-        guard let connection = place.heldConnection else { throw place.cannotBlock(name) }
+        let connection = try heldConnection()
         passContext(onOneWay: message, over: connection)
         if try connection.offerOneWay(message, reportsLosses: reportsLosses) { return true }
         connection.coder.recycle(message)
@@ -283,7 +281,7 @@ public struct RemoteMessage: Sendable {
 
     @usableFromInline
     func blockingResult<Result: Codable>(of message: consuming OutboundMessage) throws -> Result {
-        guard let connection = place.heldConnection else { throw place.cannotBlock(name) }
+        let connection = try heldConnection()
         prepare(message, for: connection)
         let reply: Reply
         do { reply = try connection.sendCallBlocking(message) } catch { throw named(error) }
@@ -292,7 +290,7 @@ public struct RemoteMessage: Sendable {
 
     @usableFromInline
     func blockingCompletion(of message: consuming OutboundMessage) throws {
-        guard let connection = place.heldConnection else { throw place.cannotBlock(name) }
+        let connection = try heldConnection()
         prepare(message, for: connection)
         let reply: Reply
         do { reply = try connection.sendCallBlocking(message) } catch { throw named(error) }
@@ -301,7 +299,7 @@ public struct RemoteMessage: Sendable {
 
     @usableFromInline
     func sendOneWayBlocking(_ message: consuming OutboundMessage, within limit: Duration?) throws {
-        guard let connection = place.heldConnection else { throw place.cannotBlock(name) }
+        let connection = try heldConnection()
         let limit = passContext(onOneWay: message, over: connection, within: limit)
         do { try connection.sendOneWayBlocking(message, within: limit) } catch { throw named(error) }
     }

@@ -3,7 +3,7 @@ import PortTransport
 import Synchronization
 
 /// Sends the elements of one stream over a connection.
-final class ConnectionSink<Element: Codable & Sendable>: StreamSink<Element>, BatchRewriter, @unchecked Sendable {
+final class ConnectionSink<Element: Codable & Sendable>: BatchRewriter, @unchecked Sendable {
     // `elements` is guarded by the producer's lock.
 
     private let producer: StreamProducer
@@ -13,7 +13,7 @@ final class ConnectionSink<Element: Codable & Sendable>: StreamSink<Element>, Ba
 
     init(_ producer: StreamProducer) { self.producer = producer }
 
-    override func offer(_ element: Element) throws -> StreamOffer {
+    func offer(_ element: Element) throws -> StreamOffer {
         try producer.batch.withLock { batch in
             guard try producer.begin(&batch), let message = batch.message else { return .full }
             if batch.count == 0 { elements.removeAll(keepingCapacity: true) }
@@ -31,13 +31,14 @@ final class ConnectionSink<Element: Codable & Sendable>: StreamSink<Element>, Ba
         }
     }
 
-    override func awaitRoom() async throws { try await producer.awaitRoom() }
+    func awaitRoom() async throws { try await producer.awaitRoom() }
 
-    override func awaitRoomBlocking(within limit: Duration?) throws {
+    func awaitRoomBlocking(within limit: Duration?) throws {
         try producer.awaitRoomBlocking(within: limit)
     }
 
-    override func settle() { producer.flushIfWanted() }
+    /// Writes what another thread could not write while the calling one added an element.
+    func settle() { producer.flushIfWanted() }
 
     func writeOneByOne(_ batch: inout StreamProducer.Batch) throws {
         let rest = elements

@@ -5,14 +5,14 @@ import Synchronization
 final class LocalStream<Element: Codable & Sendable, Final: Codable & Sendable>: StreamSource, ProducingSource,
     @unchecked Sendable
 {
-    // `body` has its own lock; the pipe never changes.
+    // `body` and `reading` have their own locks.
 
     typealias Body = @concurrent @Sendable (StreamWriter<Element>) async throws -> Final
 
     /// The code that makes the elements, until it has run or is given up.
     private let body: Mutex<Body?>
-    /// The pipe to a reader in this process, if there is one.
-    let pipe = LocalPipe<Element>()
+    /// The stream as this process reads it, if it does.
+    private let reading = Mutex<StreamHandle?>(nil)
 
     init(_ body: @escaping Body) { self.body = Mutex(body) }
 
@@ -22,21 +22,39 @@ final class LocalStream<Element: Codable & Sendable, Final: Codable & Sendable>:
     }
 
     func produce(in producer: StreamProducer) async throws -> (ObjectEncoder) throws -> Void {
+        guard let body = body.withLock({ $0.take() }) else { throw DeadStream.used.error }
         let sink = ConnectionSink<Element>(producer)
         producer.rewriter = sink
-        let value = try await run(sink)
+        let value = try await body(StreamWriter(sink: sink))
         guard Final.self != NoFinalValue.self else { return { _ in } }
         return { try $0.encodeTop(value) }
     }
 
-    /// Starts the code for a reader in this process.
-    func startLocally() {
-        pipe.start { sink in try await self.run(sink) }
+    /// The stream as code of this process reads it: over a connection within the process.
+    ///
+    /// - Throws: `ConnectionError.streamUsed` if it was sent.
+    func handle() throws -> StreamHandle {
+        try reading.withLock { reading in
+            if let reading { return reading }
+            let handle = try open()
+            reading = handle
+            return handle
+        }
     }
 
-    @concurrent
-    private func run(_ sink: StreamSink<Element>) async throws -> Final {
-        guard let body = body.withLock({ $0.take() }) else { throw DeadStream.used.error }
-        return try await body(StreamWriter(sink: sink))
+    private func open() throws -> StreamHandle {
+        let (reader, owner) = try Connection.loopback(.home)
+        let entry = owner.state.withLock { state in
+            state.streams.reference(to: self, isOpen: true, limit: state.limits.streams)
+        }
+        guard case .stream(let number)? = entry, DeadStream(rawValue: number) == nil else {
+            throw DeadStream.used.error
+        }
+        let handle = try reader.state.withLock { state in
+            StreamHandle(try state.streams.enter(number) { _ in true }, on: reader)
+        }
+        owner.beginOpen()
+        reader.beginOpen()
+        return handle
     }
 }

@@ -1,4 +1,3 @@
-import Dispatch
 import KeyedArchive
 import PortTransport
 
@@ -61,14 +60,23 @@ struct StreamContent<Element: Codable & Sendable, Final: Codable & Sendable>: Se
         return try await final()
     }
 
-    func makeReader() -> StreamReader<Element> {
+    /// The stream as it is read here.
+    ///
+    /// - Throws: Why it cannot be read.
+    private func handle() throws -> StreamHandle {
         switch origin {
-        case .local(let stream):
-            guard stream.claim() else { return StreamReader() }
-            stream.startLocally()
-            return LocalReader(stream.pipe)
-        case .remote(let handle): return handle.begin() ? RemoteReader(handle) : StreamReader()
-        case .dead(let dead): return StreamReader(dead.reason.error)
+        case .local(let stream): try stream.handle()
+        case .remote(let handle): handle
+        case .dead(let dead): throw dead.reason.error
+        }
+    }
+
+    func makeReader() -> StreamReader<Element> {
+        do {
+            let handle = try handle()
+            return handle.begin() ? RemoteReader(handle) : StreamReader()
+        } catch {
+            return StreamReader(error)
         }
     }
 
@@ -76,45 +84,19 @@ struct StreamContent<Element: Codable & Sendable, Final: Codable & Sendable>: Se
 
     /// The final value, once the stream has been read to its end; reads it to its end if nothing reads it.
     func final() async throws -> Final {
-        switch origin {
-        case .local(let stream):
-            if stream.claim() {
-                stream.startLocally()
-                let reader = LocalReader(stream.pipe)
-                while try await reader.next() != nil {}
-            }
-            guard let value = try await stream.pipe.final() as? Final else { throw DeadStream.used.error }
-            return value
-        case .remote(let handle):
-            if handle.begin() { try await Self.skip(handle) }
-            try await handle.waitForEnd()
-            return try Self.final(of: handle)
-        case .dead(let dead): throw dead.reason.error
-        }
+        let handle = try handle()
+        if handle.begin() { try await Self.skip(handle) }
+        try await handle.waitForEnd()
+        return try Self.final(of: handle)
     }
 
     /// The final value, as `final()`: blocks the calling thread.
     func blockingFinal(within limit: Duration?) throws -> Final {
-        switch origin {
-        case .local(let stream):
-            let end = limit.map { DispatchTime(after: $0) }
-            if stream.claim() {
-                stream.startLocally()
-                let reader = LocalReader(stream.pipe)
-                while try reader.nextBlocking(until: end) != nil {
-                    // A fast sequence never makes the thread wait.
-                    if let end, end < .now() { throw Self.late }
-                }
-            }
-            guard let value = try stream.pipe.finalBlocking(until: end) as? Final else { throw DeadStream.used.error }
-            return value
-        case .remote(let handle):
-            let deadline = limit.map { Deadline(after: $0, at: handle.connection.now) }
-            if handle.begin() { try Self.skipBlocking(handle, until: deadline) }
-            try handle.waitForEndBlocking(until: deadline)
-            return try Self.final(of: handle)
-        case .dead(let dead): throw dead.reason.error
-        }
+        let handle = try handle()
+        let deadline = limit.map { Deadline(after: $0, at: handle.connection.now) }
+        if handle.begin() { try Self.skipBlocking(handle, until: deadline) }
+        try handle.waitForEndBlocking(until: deadline)
+        return try Self.final(of: handle)
     }
 
     private static var late: ConnectionError {

@@ -6,7 +6,7 @@
 /// }
 /// ```
 public struct StreamWriter<Element: Codable & Sendable>: Sendable {
-    let sink: StreamSink<Element>
+    let sink: ConnectionSink<Element>
 
     /// Sends an element.
     ///
@@ -52,13 +52,4 @@ enum StreamOffer {
     case takenLast
     /// Not taken: it has to wait.
     case full
-}
-
-/// The destination of a writer: a stream of a connection, or one within this process.
-class StreamSink<Element: Codable & Sendable>: @unchecked Sendable {  // Subclasses protect their state by a lock.
-    func offer(_ element: Element) throws -> StreamOffer { .full }
-    func awaitRoom() async throws {}
-    func awaitRoomBlocking(within limit: Duration?) throws {}
-    /// Writes what another thread could not write while the calling one added an element.
-    func settle() {}
 }

@@ -5,7 +5,7 @@ internal import CPortShims
 /// It owns its descriptors, and closes them if it is not taken.
 package final class ChannelEndpoint: @unchecked Sendable {  // `lock` protects `link`.
     enum CredentialSource: Sendable {
-        /// For pipes and memory links, which have no credentials.
+        /// For pipes, which have no credentials.
         case none
         /// The kernel recorded the peer when the connection was made.
         case connected
@@ -69,9 +69,14 @@ package final class ChannelEndpoint: @unchecked Sendable {  // `lock` protects `
     /// frame.
     package var peer: PeerCredentials? {
         lock.withLock {
-            guard case .socket(let descriptor)? = link, credentialSource == .connected else { return nil }
-            var credentials = port_credentials()
-            return port_peer_credentials(descriptor, &credentials) < 0 ? nil : PeerCredentials(credentials)
+            guard credentialSource == .connected, let link else { return nil }
+            switch link {
+            case .socket(let descriptor):
+                var credentials = port_credentials()
+                return port_peer_credentials(descriptor, &credentials) < 0 ? nil : PeerCredentials(credentials)
+            case .memory: return PeerCredentials.current
+            case .streams: return nil
+            }
         }
     }
 }

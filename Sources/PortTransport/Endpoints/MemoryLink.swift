@@ -14,21 +14,27 @@ protocol MemoryLinkUser: AnyObject, Sendable {
     func outputPossible()
 }
 
-/// A connection inside one process and without the kernel, for tests.
+/// A connection inside one process and without the kernel.
 ///
-/// It splits, merges and delays bytes at random, in the same way each time for the same seed (when its channels are on
-/// a `ManualLoop`).
+/// For tests it splits, merges and delays bytes at random, in the same way each time for the same seed (when its channels are
+/// on a `ManualLoop`).
 package enum MemoryLink {
     /// Two connected ends.
     ///
     /// Without a seed, bytes arrive in the pieces they were sent in.
-    package static func pair(seed: UInt64? = nil, capacity: Int = 64 << 10) -> (ChannelEndpoint, ChannelEndpoint) {
+    ///
+    /// - Parameters:
+    ///   - capacity: The bytes that may be under way in one direction.
+    ///   - knowsPeer: Whether this process is the peer of each end; if not, the peer is unknown, as on pipes.
+    package static func pair(
+        seed: UInt64? = nil, capacity: Int = 64 << 10, knowsPeer: Bool = false
+    ) -> (ChannelEndpoint, ChannelEndpoint) {
         let shared = Shared(seed: seed, capacity: max(1, capacity))
         let first = End(shared, side: 0)
         let second = End(shared, side: 1)
         return (
-            ChannelEndpoint(link: .memory(first), credentials: .none),
-            ChannelEndpoint(link: .memory(second), credentials: .none)
+            ChannelEndpoint(link: .memory(first), credentials: knowsPeer ? .connected : .none),
+            ChannelEndpoint(link: .memory(second), credentials: knowsPeer ? .connected : .none)
         )
     }
 

@@ -107,7 +107,7 @@ struct CurrentTests {
         for pair in pairs { await pair.close() }
     }
 
-    @Test("An actor, and an object called within the process, see the connection of their caller")
+    @Test("An actor sees the connection of its caller, and an object called within the process that of this call")
     func elsewhere() async throws {
         let pair = try await Pair()
         let guest = Guest(pair.server)
@@ -170,6 +170,7 @@ private final class Witness: Vendable {
 
 private final class Asker: Vendable {
     let expected: Connection
+    let hasCaller = Mutex(false)
 
     init(_ expected: Connection) { self.expected = expected }
 
@@ -178,7 +179,10 @@ private final class Asker: Vendable {
         Message("isCurrentInTask", Asker.isCurrentInTask)
     }
 
-    func isCurrent() -> Bool { Connection.current === expected }
+    func isCurrent() -> Bool {
+        hasCaller.withLock { $0 = Connection.current != nil }
+        return Connection.current === expected
+    }
 
     @concurrent func isCurrentInTask() async -> Bool {
         let before = isCurrent()
@@ -201,7 +205,11 @@ private actor Guest: Vendable {
 
     func isCurrent() -> Bool { Connection.current === expected }
 
-    func isCurrentLocally() async throws -> Bool { try await DistantObject(standingFor: Asker(expected)).isCurrent() }
+    func isCurrentLocally() async throws -> Bool {
+        let asker = Asker(expected)
+        let isExpected: Bool = try await DistantObject(standingFor: asker).isCurrent()
+        return !isExpected && asker.hasCaller.withLock { $0 }
+    }
 }
 
 private final class Passing: Vendable {

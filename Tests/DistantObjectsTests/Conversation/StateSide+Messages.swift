@@ -8,8 +8,9 @@ extension StateSide {
     static func message(
         _ name: String = "take", to target: ObjectID = .rootDirectory, _ encode: (OutboundMessage) throws -> Void
     ) throws -> OutboundMessage {
-        let coder = PortCoder.local
-        let message = OutboundMessage(coder.settings, owner: coder)
+        let settings = CoderSettings.of(
+            ConnectionLimits(), ClassRegistry(), errorTypes: [], exposesErrorText: false)
+        let message = OutboundMessage(settings, owner: PortCoder(settings))
         message.name = name
         message.target = target
         try encode(message)

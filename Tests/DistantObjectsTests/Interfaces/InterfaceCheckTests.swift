@@ -119,7 +119,7 @@ struct InterfaceCheckTests {
         await peer.expectEnd(RawPeerConnection.isLost)
     }
 
-    @Test("A method's own error at an object of this process stays what it is")
+    @Test("A method's own refusal of another connection is not taken for one of this call")
     func localError() async throws {
         struct Other: Interface {
             let find = Signature<Book?, String>("find", since: 2)
@@ -132,6 +132,8 @@ struct InterfaceCheckTests {
                 }
             }
         }
-        await expectCode(.noSuchMessage) { _ = try await Remote(local: Failing()).find("x") }
+        let remote = Remote(local: Failing())
+        let error = await #expect(throws: RemoteError.self) { _ = try await remote.find("x") }
+        #expect(error?.code == .noSuchMessage)
     }
 }

@@ -114,7 +114,7 @@ struct SharedBytesTests {
         #expect(client.statistics.isAtRest && server.statistics.isAtRest)
     }
 
-    @Test("An object of this process gets the bytes as they are")
+    @Test("An object of this process gets a copy of the bytes")
     func local() async throws {
         let root = DistantObject(standingFor: BlobServer())
         let sum: Int = try await root.sum(SharedBytes(Self.content))

@@ -48,7 +48,8 @@ struct References<Host: ReferenceHost>: ~Copyable {
         @inline(__always) mutating _read { yield own.value.exports }
         @inline(__always) _modify { yield &own.value.exports }
     }
-    private var imports: ImportTable<Proxy> {
+    /// The objects of the peer that this side refers to.
+    var imports: ImportTable<Proxy> {
         @inline(__always) mutating _read { yield peers.value.imports }
         @inline(__always) _modify { yield &peers.value.imports }
     }

@@ -6,12 +6,12 @@ final class CoderSettings: Sendable {
     let classes: ClassRegistry
     let errorTypes: [String: any (Error & Codable).Type]
     let exposesErrorText: Bool
-    /// The most bytes of messages that views may keep; nil for no bound.
-    let viewedBytes: Int?
+    /// The most bytes of messages that views may keep.
+    let viewedBytes: Int
 
     private init(
         _ limits: ArchiveLimits = .init(), _ classes: ClassRegistry = .init(),
-        errorTypes: [any (Error & Codable).Type] = [], exposesErrorText: Bool = false, viewedBytes: Int?
+        errorTypes: [any (Error & Codable).Type] = [], exposesErrorText: Bool = false, viewedBytes: Int
     ) {
         self.limits = limits
         self.classes = classes
@@ -23,9 +23,6 @@ final class CoderSettings: Sendable {
 
     /// The defaults, shared by the connections that use them.
     private static let plain = CoderSettings(viewedBytes: ConnectionLimits().viewedBytes)
-
-    /// The settings of messages to objects of this process.
-    static let local = CoderSettings(viewedBytes: nil)
 
     static func of(
         _ limits: ConnectionLimits, _ classes: ClassRegistry, errorTypes: [any (Error & Codable).Type],

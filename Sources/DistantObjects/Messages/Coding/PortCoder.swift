@@ -17,9 +17,6 @@ public final class PortCoder: Sendable {
     /// Counts what views keep, from the first view on.
     private let kept = AtomicLazyReference<KeptMessages>()
 
-    /// The coder of messages to objects of this process.
-    static let local = PortCoder(.local)
-
     init(_ settings: CoderSettings) { self.settings = settings }
 
     /// The connection of this coder; nil once it has ended.
@@ -149,8 +146,7 @@ public final class PortCoder: Sendable {
 
 extension PortCoder: MessageKeeper {
     package func keep(bytes count: Int) throws -> AnyObject {
-        guard let limit = settings.viewedBytes else { return self }
-        return try (kept.load() ?? kept.storeIfNil(KeptMessages(limit: limit))).keep(count)
+        try (kept.load() ?? kept.storeIfNil(KeptMessages(limit: settings.viewedBytes))).keep(count)
     }
 }
 

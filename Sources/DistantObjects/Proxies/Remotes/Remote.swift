@@ -46,12 +46,23 @@ public struct Remote<I: Interface>: ByReferenceCodable, InterfaceReference, Send
         self.init(DistantObject(standingFor: object), InterfaceShape.of(I.self))
     }
 
-    /// An object of this process in the place of a remote one, as for a test: messages to it run here, and copies are made as
-    /// between processes.
+    /// An object of this process in the place of a remote one, as for a test.
     ///
-    /// Only tasks can send messages to it: `blocking`, `blockingOneWay` and `offer` throw `ConnectionError.wouldBlock`.
-    public init<Object: Vendable & Implements>(local object: Object) where Object.I == I {
-        self.init(vending: object)
+    /// It is opened with a connection within this process, so that calls, errors, streams and references are those of an object of
+    /// another process: see <doc:CheckedCalls>. The connection closes when nothing uses it any more.
+    ///
+    /// A thread that blocks in a call must not be the one that the object needs: a blocking call of the main thread to an object
+    /// of the main actor waits for itself until its deadline.
+    ///
+    /// If the class does not list what the interface asks, each message throws `ConnectionError.interfaceMismatch`.
+    ///
+    /// - Parameters:
+    ///   - object: Kept alive until the last remote for it is gone.
+    ///   - configuration: The configuration of both ends, with the caller's `errorTypes`. Events are those of the caller's end.
+    public init<Object: Vendable & Implements>(
+        local object: Object, configuration: Connection.Configuration = .init()
+    ) where Object.I == I {
+        self.init(Connection.proxy(for: object, .standIn, configuration), InterfaceShape.of(I.self))
     }
 
     /// The original object, if it lives in this process and has that type.

@@ -9,7 +9,7 @@ public struct RemoteMethod<Result, each Argument: Codable & SendableMetatype>: S
 
     @inlinable
     init(_ object: DistantObject, _ signature: SignatureRecord) {
-        place = object.place
+        place = object.place.route
         self.signature = signature
     }
 

@@ -1,0 +1,122 @@
+import PortTransport
+import Synchronization
+
+// Connections within this process, over which code calls objects and reads streams of its own process.
+//
+// Such a connection is a pair of ordinary ends over a memory link, so that a call has the properties that it has between
+// processes. It is open from the start, holds nothing of the system, and closes when its last reference, call and stream is gone.
+extension Connection {
+    /// The bytes that may be under way in one direction: those of a few large pieces.
+    private static let loopbackCapacity = 256 << 10
+
+    /// Two ends whose conversation is open, before they begin to read.
+    ///
+    /// - Parameters:
+    ///   - configuration: For both ends; the second one has no event handler.
+    ///   - kind: What the connection is for.
+    /// - Throws: `ConnectionError.transport` if the process has no event loop and cannot make one.
+    static func loopback(
+        _ kind: LoopbackKind, _ configuration: Configuration = .init()
+    ) throws -> (caller: Connection, owner: Connection) {
+        var configuration = configuration
+        configuration.loopback = kind
+        configuration.roots = [:]
+        configuration.name = configuration.name ?? "local"
+        let (one, other) = MemoryLink.pair(capacity: loopbackCapacity, knowsPeer: true)
+        let caller = try make(one, configuration, isInitiator: true)
+        configuration.onEvent = nil
+        let owner = try make(other, configuration, isInitiator: false)
+        let granted = (
+            caller.state.withLock { $0.grantsWithinProcess }, owner.state.withLock { $0.grantsWithinProcess }
+        )
+        caller.state.withLock { $0.open(granted: granted.1) }
+        owner.state.withLock { $0.open(granted: granted.0) }
+        if kind == .home {
+            caller.life.withLock { $0.twin = owner }
+            owner.life.withLock { $0.twin = caller }
+        }
+        return (caller, owner)
+    }
+
+    /// A proxy for an object of this process, over a connection of its own.
+    ///
+    /// If there is none, each message to the returned proxy throws the reason.
+    static func proxy(
+        for object: some Vendable, _ kind: LoopbackKind, _ configuration: Configuration
+    ) -> DistantObject {
+        do {
+            let (caller, owner) = try loopback(kind, configuration)
+            _ = try owner.coder.vended(object)
+            let messages = ClassMessages.of(object)
+            let id = owner.state.withLock { $0.session.references.exports.mention(object, messages: messages, number: 0) }
+            let proxy = try caller.state.withLock { state in
+                try state.session.references.imports.proxy(for: id) {
+                    caller.makeProxy(for: id, of: messages._withUnsafeGuaranteedRef { $0.described })
+                }
+            }
+            owner.beginOpen(configuration)
+            caller.beginOpen(configuration)
+            return proxy
+        } catch {
+            return DistantObject(promised: .failed(error))
+        }
+    }
+
+    /// Begins to read on an end whose conversation is open.
+    ///
+    /// Before that the end needs a use, else it closes.
+    func beginOpen(_ configuration: Configuration = .init()) {
+        if settings.onEvent != nil { LoopWatch.shared.add(self) }
+        handshakeEnded(nil)
+        channel.start(self)
+        reportOnLoop(.opened(peer: channel.peer, name: configuration.programName))
+        keepAlive(every: configuration.keepalive)
+        closeOnceUnused()
+    }
+
+    // MARK: The end
+
+    /// Closes a connection that the library has opened within this process, if nothing can use it any more.
+    func closeIfUnused() {
+        guard settings.loopback != nil, state.withLock({ $0.isUnused }) else { return }
+        beginClosing(within: settings.handshakeTimeout)
+    }
+
+    /// Looks from time to time whether the connection is unused.
+    ///
+    /// The end of most uses is noticed at once. That of a stream that is read last, or of a method that nothing waits for, is
+    /// not.
+    private func closeOnceUnused(after pause: Duration = .seconds(1)) {
+        let timer = loop.addTimer(after: pause) { [channel] in
+            guard let connection = channel.handler as? Connection else { return }
+            connection.closeIfUnused()
+            connection.closeOnceUnused(after: min(pause * 2, .seconds(64)))
+        }
+        let isOver = life.withLock { life in
+            life.dropTimer = timer
+            return life.end != nil
+        }
+        if isOver { loop.cancelTimer(timer) }
+    }
+
+    // MARK: References
+
+    /// The object that a proxy of this connection stands for, if the connection is one from this process to its own objects.
+    func homeObject(_ id: ObjectID) -> (any Vendable)? {
+        guard settings.loopback == .home, let twin = life.withLock({ $0.twin }) else { return nil }
+        // The proxy lives, so its object is exported.
+        return twin.state.withLock { $0.session.references.exports[id]?.object } as? any Vendable
+    }
+}
+
+extension Connection.Configuration {
+    /// Takes over how another connection encodes its messages, and its loop.
+    mutating func adopt(_ settings: CoderSettings, _ connection: Connection?) {
+        limits.archive = settings.limits
+        limits.viewedBytes = settings.viewedBytes
+        classes = settings.classes
+        errorTypes = Array(settings.errorTypes.values)
+        exposesErrorText = settings.exposesErrorText
+        loop = connection?.loop
+    }
+}
