@@ -20,6 +20,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [
         .library(name: "DistantObjects", targets: ["DistantObjects"]),
+        .library(name: "DistantTesting", targets: ["DistantTesting"]),
         .library(name: "KeyedArchive", targets: ["KeyedArchive"]),
         .executable(name: "distant", targets: ["distant"]),
     ],
@@ -32,6 +33,8 @@ let package = Package(
             dependencies: ["KeyedArchive", "PortTransport", "CPortShims"],
             swiftSettings: settings
         ),
+        .target(
+            name: "DistantTesting", dependencies: ["DistantObjects", "PortTransport"], swiftSettings: settings),
         .executableTarget(name: "distant", dependencies: ["KeyedArchive", "DistantObjects"], swiftSettings: settings),
         .target(name: "ExampleConsole", path: "Examples/Console", swiftSettings: settings),
         .target(name: "FooBar", dependencies: ["DistantObjects"], path: "Examples/FooBar", swiftSettings: settings),
@@ -112,7 +115,8 @@ let package = Package(
         .testTarget(
             name: "DistantObjectsTests",
             dependencies: [
-                "DistantObjects", "PortTransport", "CPortShims", "FooBarServer", "killed-peer", "TestSupport",
+                "DistantObjects", "DistantTesting", "PortTransport", "CPortShims", "FooBarServer", "killed-peer",
+                "TestSupport",
             ],
             exclude: [
                 "Recordings/before-descriptions.frames", "Recordings/interfaces.frames",
@@ -125,7 +129,7 @@ let package = Package(
                 "FooBarClient", "FooBarServer", "wordcount", "WorkerPool", "Whiteboard", "AppState", "ItemStore",
                 "Settings", "distant",
                 "allocation-count", "FooBar", "DistantObjects", "foundation-reader", "KeyedArchive", "PortTransport",
-                "CPortShims", "ArchiveFixtures", "TestSupport", "WordCountValues",
+                "CPortShims", "ArchiveFixtures", "TestSupport", "WordCountValues", "DistantTesting", "WorkerPoolValues",
             ] + foundationCoding,
             swiftSettings: settings),
     ],

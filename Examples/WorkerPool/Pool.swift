@@ -15,10 +15,17 @@ final class Pool: Sendable {
     private let state: Mutex<State>
     private let total: Int
     private let progress: Progress
+    private let launch: @Sendable (Int) async throws -> WorkerProcess
 
-    /// - Parameter killsOne: Whether the pool kills a worker in the middle of its block, to show that it survives that.
-    init(_ blocks: [Block], killsOne: Bool) {
+    /// - Parameters:
+    ///   - killsOne: Whether the pool kills a worker in the middle of its block, to show that it survives that.
+    ///   - launch: Launches the worker with a number. A test gives one that needs no process.
+    init(
+        _ blocks: [Block], killsOne: Bool,
+        launch: @escaping @Sendable (Int) async throws -> WorkerProcess = WorkerProcess.launch
+    ) {
         total = blocks.count
+        self.launch = launch
         state = Mutex(State(waiting: blocks.reversed(), isKillDue: killsOne))
         progress = Progress(of: blocks.count)
     }
@@ -36,7 +43,7 @@ final class Pool: Sendable {
 
     /// Gives one worker a block after the other, and replaces the worker when it has died.
     private func runLane(_ number: Int) async throws {
-        var worker = try await WorkerProcess.launch(number)
+        var worker = try await launch(number)
         while let block = state.withLock({ $0.waiting.popLast() }) {
             do {
                 let primes = try await search(block, with: worker)
@@ -50,7 +57,7 @@ final class Pool: Sendable {
                 // Nothing of the block was counted, so another worker searches all of it.
                 state.withLock { $0.waiting.append(block) }
                 WorkerProcess.sayItDied(number, error)
-                worker = try await WorkerProcess.launch(number)
+                worker = try await launch(number)
             }
         }
         try await worker.close()

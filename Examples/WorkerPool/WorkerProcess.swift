@@ -7,6 +7,11 @@ struct WorkerProcess {
     let connection: Connection
     let remote: Remote<WorkerInterface>
 
+    init(_ connection: Connection) async throws {
+        self.connection = connection
+        remote = try await connection.root(as: WorkerInterface.self)
+    }
+
     /// Launches a worker, and another if that dies at once.
     ///
     /// A program that cannot be started, or dies each time, is an error.
@@ -26,10 +31,9 @@ struct WorkerProcess {
     }
 
     private static func launchOnce(_ number: Int) async throws -> WorkerProcess {
-        let connection = try await Connection.launch("workerpool-worker")
-        let remote = try await connection.root(as: WorkerInterface.self)
-        Console.say("worker \(number) runs as process \(connection.child?.pid ?? 0)")
-        return WorkerProcess(connection: connection, remote: remote)
+        let worker = try await WorkerProcess(Connection.launch("workerpool-worker"))
+        Console.say("worker \(number) runs as process \(worker.connection.child?.pid ?? 0)")
+        return worker
     }
 
     /// Closes the connection, which ends the process, and checks that nothing is left.

@@ -30,6 +30,7 @@ extension Connection {
             var endHandlers: [UInt64: @Sendable (ConnectionEnd) -> Void] = [:]
             var registrations: UInt64 = 0
             weak var twin: Connection?
+            var peerStatus: ChildProcess.ExitStatus?
         }
 
         private var handshake: Handshake
@@ -91,6 +92,11 @@ extension Connection {
         var twin: Connection? {
             get { ending?.twin }
             set { madeEnding().twin = newValue }
+        }
+        /// The exit status of the process that the peer stands for, if it stands for one and that has died.
+        var peerStatus: ChildProcess.ExitStatus? {
+            get { ending?.peerStatus }
+            set { madeEnding().peerStatus = newValue }
         }
         var waiting: [CheckedContinuation<ConnectionEnd, Never>] {
             get { ending?.waiting ?? [] }

@@ -100,7 +100,8 @@ struct Conversation<Host: ConversationHost>: ~Copyable {
     /// Whether neither side can use the conversation any more: there are no references, calls and streams.
     var isUnused: Bool {
         mutating get {
-            let hasCalls = questions.count > 0 || !questions.pending.isEmpty || serving.unfinished > 0 || serving.count > 0
+            let hasCalls =
+                questions.count > 0 || !questions.pending.isEmpty || serving.unfinished > 0 || serving.count > 0
             let hasReferences = session.references.importCount > 0 || session.references.exportCount > 0
             return session.isOpen && !hasCalls && !hasReferences && session.streams.isEmpty
         }

@@ -17,16 +17,19 @@ final class ClassMessages: Sendable {
     let mismatch: ConnectionError?
     /// Whether messages are passed on to the process that owns the object.
     private let isPassedOn: Bool
+    /// Whether each object of the class has messages of its own.
+    private let differsByObject: Bool
 
     /// - Parameters:
     ///   - unrelated: A message of another class that the table lists by mistake.
     ///   - interface: What the class says it implements.
     private init(
         className: String, bodies: [MessageBody], unrelated: MessageBody? = nil,
-        implementing interface: AnyInterfaceShape? = nil, isPassedOn: Bool = false
+        implementing interface: AnyInterfaceShape? = nil, isPassedOn: Bool = false, differsByObject: Bool = false
     ) {
         self.className = className
         self.isPassedOn = isPassedOn
+        self.differsByObject = differsByObject
         // Of two messages with one name, the later one counts.
         var listed: [MessageBody] = []
         for body in bodies.reversed() where !listed.contains(where: { $0.name == body.name }) { listed.append(body) }
@@ -64,7 +67,19 @@ final class ClassMessages: Sendable {
     ///
     /// Runs no user code.
     static func known(_ object: AnyObject) -> Unmanaged<ClassMessages> {
-        known(ObjectIdentifier(type(of: object))) ?? Unmanaged.passUnretained(none)
+        let messages = known(ObjectIdentifier(type(of: object))) ?? Unmanaged.passUnretained(none)
+        return messages._withUnsafeGuaranteedRef({ $0.differsByObject }) ? messagesOf(object) : messages
+    }
+
+    /// The messages of an object that has some of its own.
+    @inline(never)
+    private static func messagesOf(_ object: AnyObject) -> Unmanaged<ClassMessages> {
+        Unmanaged.passUnretained((object as? GatedObject)?.ownMessages ?? none)
+    }
+
+    /// The table with other bodies for the messages, without those for which there is none.
+    func changed(_ change: (MessageBody) -> MessageBody?) -> ClassMessages {
+        ClassMessages(className: className, bodies: bodies.compactMap(change))
     }
 
     /// The table of a class.
@@ -86,18 +101,18 @@ final class ClassMessages: Sendable {
     static func of(_ object: some Vendable) -> Unmanaged<ClassMessages> {
         let type = type(of: object)
         let key = ObjectIdentifier(type)
-        if let known = known(key) { return known }
+        if known(key) != nil { return known(object) }
         // `messages` is user code, so it runs without the lock. Two threads may both make the table; the first one is kept.
         let interface = (type as? any Implements.Type).map { shape(ofInterfaceOf: $0) }
         let bodies = type.messages.bodies
         let (fitting, unrelated) = (bodies.filter { $0.fits(object) }, bodies.first { !$0.fits(object) })
         let made = ClassMessages(
-            className: typeName(type), bodies: fitting, unrelated: unrelated, implementing: interface)
-        return all.withLock { tables in
-            if let known = tables[key] { return Unmanaged.passUnretained(known) }
-            tables[key] = made
-            return Unmanaged.passUnretained(made)
+            className: typeName(type), bodies: fitting, unrelated: unrelated, implementing: interface,
+            differsByObject: type is GatedObject.Type)
+        all.withLock { tables in
+            if tables[key] == nil { tables[key] = made }
         }
+        return known(object)
     }
 }
 

@@ -68,6 +68,11 @@ final class MessageBody: Sendable {
         (isSynchronous, isUnlisted, synchronous) = (run.isSynchronous, run.isUnlisted, run.body)
     }
 
+    /// A message that is run in another way.
+    convenience init(_ other: MessageBody, run: Run) {
+        self.init(other.description, of: other.targetName, argumentCount: other.argumentCount, run: run)
+    }
+
     /// A stand-in for a name that the class does not list.
     convenience init(unlisted name: String, of className: String) {
         self.init(MessageDescription(name, [], .nothing), of: className, argumentCount: 0, run: .unlisted)

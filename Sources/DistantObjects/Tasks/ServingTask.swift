@@ -35,7 +35,7 @@ final class ServingTask: CallScope, AsyncCall, @unchecked Sendable {
 
     deinit { served?.release() }
 
-    // MARK: Serving
+    // MARK: The call
 
     var object: AnyObject { call._withUnsafeGuaranteedRef { $0.export.object } }
 
@@ -64,6 +64,23 @@ final class ServingTask: CallScope, AsyncCall, @unchecked Sendable {
             self.decoder = consume decoder
         }
         return value
+    }
+
+    func run(_ method: MessageBody, on object: AnyObject) throws {
+        let decoder = try call._withUnsafeGuaranteedRef { call in
+            call.argumentCount == 0
+                ? CoderPool.decoder(for: connection.coder) : try connection.argumentDecoder(for: call)
+        }
+        let hasAnswer = call._withUnsafeGuaranteedRef { $0.question != nil }
+        let message = hasAnswer ? connection.coder.takeMessage() : nil
+        try method.runSynchronously(object, decoder, (message?.encoder).map { Unmanaged.passUnretained($0) })
+        connection.coder.recycle(consume decoder)
+        result = message
+    }
+
+    func pause(for duration: Duration) async throws {
+        _ = await connection.ended(within: duration)
+        try Task.checkCancellation()
     }
 
     private func serve() async {

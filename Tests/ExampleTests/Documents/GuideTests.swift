@@ -273,6 +273,19 @@ struct GuideTests {
         await serving.value
     }
 
+    @Test("Testing your tool: an object, another version, time, bytes in pieces")
+    func testing() async throws {
+        // Five seconds may pass on a busy machine.
+        do { #expect(try await TestingYourToolCode.local() == 4) } catch let error as ConnectionError
+            where error.isOfBusyMachine
+        {}
+        try await TestingYourToolCode.versions()
+        try TestingYourToolCode.timeOut()
+        #expect(try await TestingYourToolCode.pair(TestSeed.next()) == 6)
+        let words = Remote(local: TestingYourToolCode.Words())
+        #expect(try await words.longest("all of them") == "them")
+    }
+
     @Test("Archives: a class and its archive")
     func archives() throws {
         #expect(try KeyedArchiveCode.archive().map(\.name) == ["Juliana"])

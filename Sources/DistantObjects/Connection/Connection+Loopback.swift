@@ -12,19 +12,19 @@ extension Connection {
     /// Two ends whose conversation is open, before they begin to read.
     ///
     /// - Parameters:
-    ///   - configuration: For both ends; the second one has no event handler.
-    ///   - kind: What the connection is for.
+    ///   - kind: What the connection is for; nil for one that its user closes.
+    ///   - configuration: For both ends; the second one has no event handler and no roots.
     /// - Throws: `ConnectionError.transport` if the process has no event loop and cannot make one.
     static func loopback(
-        _ kind: LoopbackKind, _ configuration: Configuration = .init()
+        _ kind: LoopbackKind?, _ configuration: Configuration = .init()
     ) throws -> (caller: Connection, owner: Connection) {
         var configuration = configuration
         configuration.loopback = kind
-        configuration.roots = [:]
         configuration.name = configuration.name ?? "local"
         let (one, other) = MemoryLink.pair(capacity: loopbackCapacity, knowsPeer: true)
         let caller = try make(one, configuration, isInitiator: true)
         configuration.onEvent = nil
+        configuration.roots = [:]
         let owner = try make(other, configuration, isInitiator: false)
         let granted = (
             caller.state.withLock { $0.grantsWithinProcess }, owner.state.withLock { $0.grantsWithinProcess }
@@ -48,7 +48,9 @@ extension Connection {
             let (caller, owner) = try loopback(kind, configuration)
             _ = try owner.coder.vended(object)
             let messages = ClassMessages.of(object)
-            let id = owner.state.withLock { $0.session.references.exports.mention(object, messages: messages, number: 0) }
+            let id = owner.state.withLock {
+                $0.session.references.exports.mention(object, messages: messages, number: 0)
+            }
             let proxy = try caller.state.withLock { state in
                 try state.session.references.imports.proxy(for: id) {
                     caller.makeProxy(for: id, of: messages._withUnsafeGuaranteedRef { $0.described })
@@ -71,7 +73,7 @@ extension Connection {
         channel.start(self)
         reportOnLoop(.opened(peer: channel.peer, name: configuration.programName))
         keepAlive(every: configuration.keepalive)
-        closeOnceUnused()
+        if settings.loopback == nil { checkWhetherDropped() } else { closeOnceUnused() }
     }
 
     // MARK: The end
@@ -118,5 +120,41 @@ extension Connection.Configuration {
         errorTypes = Array(settings.errorTypes.values)
         exposesErrorText = settings.exposesErrorText
         loop = connection?.loop
+    }
+}
+
+// Connections of tests, whose peer stands for another process.
+extension Connection {
+    /// Two ends in this process that are open.
+    ///
+    /// - Parameters:
+    ///   - configuration: For both ends, as for a connection of a `Remote(local:)`.
+    ///   - object: The root of the second end.
+    /// - Throws: `ConnectionError.transport` if the process has no event loop and cannot make one.
+    package static func openPair(
+        _ configuration: Configuration, vending object: any Vendable
+    ) throws -> (caller: Connection, owner: Connection) {
+        let (caller, owner) = try loopback(nil, configuration)
+        owner.vend(object)
+        owner.beginOpen(configuration)
+        caller.beginOpen(configuration)
+        return (caller, owner)
+    }
+
+    /// Ends the connection as the end of this side's process does: the peer gets what is written, and no goodbye.
+    ///
+    /// - Parameters:
+    ///   - status: The exit status of the process that this side stands for; nil if it stands for none.
+    ///   - peer: The other end.
+    package func cut(with status: ChildProcess.ExitStatus? = nil, seenBy peer: Connection) {
+        peer.life.withLock { $0.peerStatus = status }
+        state.withLock { $0.session.life.decide(.closedHere) }
+        channel.flushAndCancel(.byThisSide)
+    }
+
+    /// The end with the status of the process that the peer stands for.
+    func endOfPeer(_ end: ConnectionEnd) -> ConnectionEnd {
+        guard case .lost(nil) = end, let status = life.withLock({ $0.peerStatus }) else { return end }
+        return .lost(status)
     }
 }
