@@ -184,7 +184,7 @@ extension Connection {
     }
 
     package func ended(_ reason: ChannelEnd) {
-        let end = endOfPeer(failCalls(reason, onLoop: true))
+        let end = failCalls(reason, onLoop: true)
         channel.signalBlockingReaders()
         handshakeEnded(ConnectionError(end.handshakeCode, end.description, context: name))
         var work = tearDown()

@@ -310,7 +310,9 @@ extension Connection {
     /// So the errors of its calls say what has happened to it. Nobody waits if the end has another reason, or if a process
     /// that is not the helper has spoken over the connection.
     func addingExitStatus(to end: ConnectionEnd) -> ConnectionEnd {
-        guard case .lost(nil) = end, let child, child.pid == peer?.pid ?? child.pid else { return end }
+        guard case .lost(nil) = end else { return end }
+        if let status = life.withLock({ $0.peerStatus }) { return .lost(status) }
+        guard let child, child.pid == peer?.pid ?? child.pid else { return end }
         let hasReason = state.withLock { state in
             state.session.life.verdict != nil || state.session.life.violation != nil
                 || state.session.life.peerSaidGoodbye

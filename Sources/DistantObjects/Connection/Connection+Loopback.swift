@@ -151,10 +151,4 @@ extension Connection {
         state.withLock { $0.session.life.decide(.closedHere) }
         channel.flushAndCancel(.byThisSide)
     }
-
-    /// The end with the status of the process that the peer stands for.
-    func endOfPeer(_ end: ConnectionEnd) -> ConnectionEnd {
-        guard case .lost(nil) = end, let status = life.withLock({ $0.peerStatus }) else { return end }
-        return .lost(status)
-    }
 }

@@ -45,13 +45,13 @@ final class LocalStream<Element: Codable & Sendable, Final: Codable & Sendable>:
     private func open() throws -> StreamHandle {
         let (reader, owner) = try Connection.loopback(.home)
         let entry = owner.state.withLock { state in
-            state.streams.reference(to: self, isOpen: true, limit: state.limits.streams)
+            state.session.streams.reference(to: self, isOpen: true, limit: state.session.limits.streams)
         }
         guard case .stream(let number)? = entry, DeadStream(rawValue: number) == nil else {
             throw DeadStream.used.error
         }
         let handle = try reader.state.withLock { state in
-            StreamHandle(try state.streams.enter(number) { _ in true }, on: reader)
+            StreamHandle(try state.session.streams.enter(number) { _ in true }, on: reader)
         }
         owner.beginOpen()
         reader.beginOpen()
