@@ -1,6 +1,6 @@
 import Dispatch
 import DistantObjects
-import PortTransport
+import DistantTesting
 import Synchronization
 import TestSupport
 import Testing
@@ -63,15 +63,11 @@ struct PatienceTests {
     /// The test controls the clock.
     @Test("Keepalive does not end an idle connection whose peer answers pings")
     func idle() throws {
-        let loop = ManualLoop()
+        let loop = TestLoop()
         var configuration = Connection.Configuration()
-        configuration.loop = loop
-        let (first, second) = MemoryLink.pair(capacity: 1 << 16)
-        let server = try Connection.make(second, configuration, isInitiator: false)
         configuration.keepalive = .seconds(10)
-        let client = try Connection.make(first, configuration, isInitiator: true)
-        for connection in [client, server] { connection.begin() }
-        loop.runUntilIdle()
+        let pair = try ConnectionPair(on: loop, first: configuration)
+        let (client, server) = (pair.first, pair.second)
         let before = client.statistics.framesIn
         loop.advance(by: .seconds(1_000))
         #expect(client.statistics.framesIn >= before + 50)

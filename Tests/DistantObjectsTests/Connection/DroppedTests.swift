@@ -1,5 +1,5 @@
 import DistantObjects
-import PortTransport
+import DistantTesting
 import Synchronization
 import TestSupport
 import Testing
@@ -9,34 +9,28 @@ import Testing
 struct DroppedTests {
     /// Two ends on a loop that the test runs step by step.
     private struct Ends {
-        let loop = ManualLoop()
+        let loop = TestLoop()
         var client: Connection?
         var server: Connection?
         let clientDropped = Signal()
         let serverDropped = Signal()
 
         init(keepalive: Duration? = nil) throws {
-            let (first, second) = MemoryLink.pair(capacity: 1 << 16)
-            client = try Self.connection(first, clientDropped, loop, isInitiator: true, keepalive)
-            server = try Self.connection(second, serverDropped, loop, isInitiator: false, keepalive)
-            loop.runUntilIdle()
+            let pair = try ConnectionPair(
+                on: loop, first: Self.configuration(clientDropped, keepalive),
+                second: Self.configuration(serverDropped, keepalive))
+            (client, server) = (pair.first, pair.second)
         }
 
-        private static func connection(
-            _ endpoint: ChannelEndpoint, _ dropped: Signal, _ loop: ManualLoop, isInitiator: Bool,
-            _ keepalive: Duration?
-        ) throws -> Connection {
+        private static func configuration(_ dropped: Signal, _ keepalive: Duration?) -> Connection.Configuration {
             var configuration = Connection.Configuration()
-            configuration.loop = loop
             configuration.keepalive = keepalive
             configuration.onEvent = { event in
                 guard event.code == .dropped else { return }
                 dropped.send()
                 Connection.current?.invalidate()
             }
-            let connection = try Connection.make(endpoint, configuration, isInitiator: isInitiator)
-            connection.begin()
-            return connection
+            return configuration
         }
 
         /// Longer than any pause between two checks.
@@ -69,7 +63,7 @@ struct DroppedTests {
         let proxy = Mutex<DistantObject?>(nil)
         do {
             let client = try #require(ends.client)
-            Task(executorPreference: ends.loop) {
+            ends.loop.task {
                 let root = try await client.root
                 try await root.watch(Observer())
                 proxy.withLock { $0 = root }

@@ -1,6 +1,6 @@
 import CPortShims
 import DistantObjects
-import PortTransport
+import DistantTesting
 import Synchronization
 import TestSupport
 import Testing
@@ -41,8 +41,11 @@ enum TransportKind: String, CaseIterable, Sendable, CustomTestStringConvertible 
             var back: [CInt] = [-1, -1]
             try #require(port_pipe(&forth) == 0 && port_pipe(&back) == 0)
             return try await Self.adopt((back[0], forth[1]), (forth[0], back[1]), configuration)
-        case .memory: return try await Self.join(MemoryLink.pair(), configuration)
-        case .splittingMemory: return try await Self.join(MemoryLink.pair(seed: 7, capacity: 3_000), configuration)
+        case .memory, .splittingMemory:
+            let pair = try await ConnectionPair(
+                first: configuration, second: configuration, seed: self == .memory ? nil : TestSeed.next(),
+                capacity: self == .memory ? 65_536 : 3_000)
+            return Pair(pair.first, pair.second)
         }
     }
 
@@ -52,19 +55,6 @@ enum TransportKind: String, CaseIterable, Sendable, CustomTestStringConvertible 
         async let client = RawPeerConnection.adopt(one, isInitiator: true, configuration)
         async let server = RawPeerConnection.adopt(other, isInitiator: false, configuration)
         return Pair(try await client, try await server)
-    }
-
-    private static func join(
-        _ ends: (ChannelEndpoint, ChannelEndpoint), _ configuration: Connection.Configuration
-    ) async throws -> Pair {
-        let client = try Connection.make(ends.0, configuration, isInitiator: true)
-        let server = try Connection.make(ends.1, configuration, isInitiator: false)
-        server.begin()
-        client.begin()
-        // Its answer comes when both sides have sent their Hello.
-        let pair = Pair(client, server)
-        await eventually("the handshake is done") { client.statistics.framesIn > 0 && server.statistics.framesIn > 0 }
-        return pair
     }
 }
 

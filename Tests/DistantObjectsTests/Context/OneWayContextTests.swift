@@ -1,5 +1,5 @@
 import DistantObjects
-import PortTransport
+import DistantTesting
 import Synchronization
 import TestSupport
 import Testing
@@ -22,14 +22,14 @@ struct OneWayContextTests {
     private final class Sender: Vendable {
         static var messages: MessageTable<Sender> { Message("fill", Sender.fill) }
 
-        private let loop: ManualLoop
+        private let loop: TestLoop
         let errors = Mutex<[ConnectionError.Code]>([])
 
-        init(_ loop: ManualLoop) { self.loop = loop }
+        init(_ loop: TestLoop) { self.loop = loop }
 
         /// Sends messages in a task that the end of the call does not cancel, until one has no room in time.
         func fill(_ sleeper: DistantObject, _ milliseconds: Int?) {
-            Task(executorPreference: loop) {
+            loop.task {
                 do {
                     while true {
                         try await sleeper.sleep.oneWay(deadline: milliseconds.map { .milliseconds($0) })
@@ -43,7 +43,7 @@ struct OneWayContextTests {
 
     /// Two connections on a loop that the test runs step by step; the first allows three one-way messages at a time.
     private struct Ends {
-        let loop = ManualLoop()
+        let loop = TestLoop()
         let client: Connection
         let server: Connection
         let sender: Sender
@@ -51,21 +51,17 @@ struct OneWayContextTests {
 
         init() throws {
             var configuration = Connection.Configuration()
-            configuration.loop = loop
             configuration.limits.runningCalls = 3
             configuration.handshakeTimeout = .seconds(60)
-            let (first, second) = MemoryLink.pair(capacity: 1 << 16)
-            client = try Connection.make(first, configuration, isInitiator: true)
-            server = try Connection.make(second, configuration, isInitiator: false)
+            let pair = try ConnectionPair(on: loop, first: configuration, second: configuration)
+            (client, server) = (pair.first, pair.second)
             sender = Sender(loop)
             server.vend(sender)
-            for connection in [client, server] { connection.begin() }
-            loop.runUntilIdle()
         }
 
         /// Has the server send messages while it serves a call.
         func fill(deadline: Duration?, waitingUpTo milliseconds: Int? = nil) {
-            Task(executorPreference: loop) { [client, sleeper] in
+            loop.task { [client, sleeper] in
                 try await client.root.fill.call(sleeper, milliseconds, deadline: deadline)
             }
             loop.runUntilIdle()

@@ -1,5 +1,5 @@
 import DistantObjects
-import PortTransport
+import DistantTesting
 import TestSupport
 import Testing
 
@@ -35,14 +35,8 @@ enum CallPath: String, CaseIterable, Sendable, CustomTestStringConvertible {
         switch self {
         case .pipes: return try await Connection.pair(over: .pipes, first: caller, second: object)
         case .memory:
-            let (one, other) = MemoryLink.pair(seed: TestSeed.next(), capacity: 10_000)
-            let client = try Connection.make(one, caller, isInitiator: true)
-            let server = try Connection.make(other, object, isInitiator: false)
-            server.begin()
-            client.begin()
-            try await client.handshake()
-            try await server.handshake()
-            return (client, server)
+            let pair = try await ConnectionPair(first: caller, second: object, seed: TestSeed.next(), capacity: 10_000)
+            return (pair.first, pair.second)
         case .local, .socket, .sharedMemory: return try await Connection.pair(first: caller, second: object)
         }
     }
