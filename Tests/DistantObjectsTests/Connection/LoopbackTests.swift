@@ -1,3 +1,4 @@
+import Dispatch
 import DistantObjects
 import DistantTesting
 import Synchronization
@@ -75,6 +76,25 @@ struct LoopbackTests {
         stream = nil
         loop.advance(by: .seconds(64))
         #expect(connection == nil)
+    }
+
+    @Test("One-way messages run although nothing refers to the object any more, and the time to close is over")
+    func oneWays() async throws {
+        let office = Office()
+        let ended = Signal()
+        do {
+            var configuration = Connection.Configuration.patient
+            configuration.handshakeTimeout = .milliseconds(1)
+            configuration.onEvent = { if $0.code == .ended { ended.send() } }
+            let remote = Remote(local: office, configuration: configuration)
+            try await remote.block.oneWay()
+            for number in 0..<3 { try await remote.log.oneWay(number) }
+            await office.started.wait()
+        }
+        await ended.wait()
+        #expect(office.logged().isEmpty)
+        office.gate.signal()
+        await eventually("all have run") { office.logged() == [0, 1, 2] }
     }
 
     @Test("A method can cut the connection that it is called over, which fails that remote only")
