@@ -8,6 +8,8 @@ extension Connection.Configuration {
     package var withLongTimeouts: Self {
         var configuration = self
         configuration.handshakeTimeout = TestTimeout.wait
+        // A peer that a test plays frame by frame expects no question in between.
+        configuration.lookupPatience = TestTimeout.wait
         configuration.lookupDeadline = TestTimeout.wait
         configuration.limits.answerPatience = TestTimeout.wait
         configuration.exitTimeout = TestTimeout.wait

@@ -84,6 +84,8 @@ extension Connection {
         package var loopback: LoopbackKind?
         /// A loop that a test runs step by step; `nil` for the process's loop.
         package var loop: (any PortLoop)?
+        /// How long a look-up of a root waits before it asks the peer what it waits for.
+        package var lookupPatience = Duration.seconds(1)
         /// The traffic at which the connection switches to shared memory.
         package var busy = BusyTraffic()
         /// The window of large messages; both sides need the same.
@@ -138,6 +140,7 @@ extension Connection {
         let conversation: ConversationSettings
         let callDeadline: Duration?
         let lookupDeadline: Duration?
+        let lookupPatience: Duration
         /// How long the peer may take to greet, to end its stream after its Goodbye, and to answer when it may be gone.
         let handshakeTimeout: Duration
         let exitTimeout: Duration?
@@ -148,6 +151,7 @@ extension Connection {
             self.conversation = conversation
             callDeadline = configuration.callDeadline
             lookupDeadline = configuration.lookupDeadline
+            lookupPatience = configuration.lookupPatience
             handshakeTimeout = configuration.handshakeTimeout
             exitTimeout = configuration.exitTimeout
             loopback = configuration.loopback
@@ -165,6 +169,7 @@ extension Connection {
                 conversation === plain.conversation && configuration.onEvent == nil
                 && configuration.callDeadline == plain.callDeadline
                 && configuration.lookupDeadline == plain.lookupDeadline
+                && configuration.lookupPatience == plain.lookupPatience
                 && configuration.handshakeTimeout == plain.handshakeTimeout
                 && configuration.exitTimeout == plain.exitTimeout && configuration.loopback == plain.loopback
             return isPlain ? plain : OpenSettings(configuration, conversation)

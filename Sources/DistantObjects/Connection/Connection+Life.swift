@@ -324,7 +324,7 @@ extension Connection {
 // Look-ups that say what they wait for.
 extension Connection {
     private func watchLookup(of name: String) -> LookupWatch {
-        LookupWatch(on: loop) {
+        LookupWatch(on: loop, after: settings.lookupPatience) {
             try await self.peerRoots.message("hasVended").call(deadline: self.settings.lookupDeadline)
         } report: {
             self.report(.lookupWaits(name))

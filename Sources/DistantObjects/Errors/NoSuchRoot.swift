@@ -9,7 +9,8 @@ struct NoSuchRoot: Error {
     var refusal: ConnectionError {
         let what = name.isEmpty ? "root object" : "root object of that name"
         return ConnectionError(
-            .noSuchRoot, failure.map { "the peer could not vend its \(what): \($0)" } ?? "the peer vends no \(what)",
+            .noSuchRoot,
+            failure.map { "the peer could not vend its \(what): \($0.message)" } ?? "the peer vends no \(what)",
             context: name.isEmpty ? nil : name)
     }
 }

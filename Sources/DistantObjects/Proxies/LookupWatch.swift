@@ -1,7 +1,7 @@
 import PortTransport
 import Synchronization
 
-/// A look-up of a root under way, which learns after a second whether it waits because nothing has been vended yet.
+/// A look-up of a root under way, which learns after a time whether it waits because nothing has been vended yet.
 ///
 /// The owner holds a look-up until it vends something. It cannot tell a slow start from a `vend` that is missing, and neither can
 /// the peer: so the look-up goes on until its deadline, and the event and the error of the deadline say what it has waited for.
@@ -14,21 +14,19 @@ final class LookupWatch: Sendable {
         var waits = false
     }
 
-    /// How long a look-up waits before it asks.
-    private static let patience = Duration.seconds(1)
-
     private let loop: any PortLoop
     private let state = Mutex(State())
 
     /// - Parameters:
+    ///   - patience: How long the look-up waits before it asks.
     ///   - hasVended: Asks the peer whether it has vended anything.
     ///   - report: Called on the loop if the peer has not, and the look-up still waits.
     init(
-        on loop: any PortLoop, asking hasVended: @escaping @Sendable () async throws -> Bool,
+        on loop: any PortLoop, after patience: Duration, asking hasVended: @escaping @Sendable () async throws -> Bool,
         report: @escaping @Sendable () -> Void
     ) {
         self.loop = loop
-        let timer = loop.addTimer(after: Self.patience) { [self] in
+        let timer = loop.addTimer(after: patience) { [self] in
             guard !state.withLock({ $0.isOver }) else { return }
             Task {
                 // A peer of an earlier version does not know the message.

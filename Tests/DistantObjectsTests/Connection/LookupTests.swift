@@ -28,11 +28,18 @@ private final class HalfShop: Vendable, Implements {
 
 @Suite("A root that is not there yet", .bounded())
 struct LookupTests {
+    /// The configuration of tests with the second that users have.
+    private static var asking: Connection.Configuration {
+        var configuration = Connection.Configuration.patient
+        configuration.lookupPatience = Connection.Configuration().lookupPatience
+        return configuration
+    }
+
     @Test("After a second both sides learn that a look-up waits, and a slow start succeeds all the same")
     func slow() async throws {
         let (atClient, atServer) = (Signal(), Signal())
         let names = Names()
-        var (first, second) = (Connection.Configuration.patient, Connection.Configuration.patient)
+        var (first, second) = (Self.asking, Connection.Configuration.patient)
         first.onEvent = { event in
             guard event.code == .lookupWaits else { return }
             names.append(event.name)
@@ -51,7 +58,7 @@ struct LookupTests {
 
     @Test("The error of a look-up that has waited to its end says that nothing is vended", arguments: [false, true])
     func never(isBlocking: Bool) async throws {
-        let (client, server) = try await Connection.pair(first: .patient, second: .patient)
+        let (client, server) = try await Connection.pair(first: Self.asking, second: .patient)
         var limit = Duration.seconds(2)
         while true {
             let deadline = limit
@@ -76,7 +83,7 @@ struct LookupTests {
     @Test("A vend that throws refuses those who wait and those who come later, with its reason, until one succeeds")
     func failed() async throws {
         let waits = Signal()
-        var configuration = Connection.Configuration.patient
+        var configuration = Self.asking
         configuration.onEvent = { if $0.code == .lookupWaits { waits.send() } }
         let (client, server) = try await Connection.pair(first: configuration, second: .patient)
         let looking = Task { _ = try await client.root }
@@ -88,7 +95,10 @@ struct LookupTests {
             let error = await #expect(throws: ConnectionError.self) { try await task.value }
             #expect(error?.code == .noSuchRoot && error?.isSafeToRetry == true)
             let text = error?.message ?? ""
-            #expect(text.hasPrefix("the peer could not vend its root object: "), "\(text)")
+            #expect(
+                text.hasPrefix(
+                    "the peer could not vend its root object: HalfShop does not answer what ShopInterface asks: "),
+                "\(text)")
             #expect(text.contains("buy(String) -> Void is missing"), "\(text)")
         }
         // Another root is still waited for.
