@@ -10,7 +10,6 @@ import re
 import subprocess
 import sys
 
-MODULES = ['DistantObjects', 'KeyedArchive', 'FoundationCoding', 'PortTransport']
 PLACE = '.github/reference'
 # The order of the members of a type.
 KINDS = ['typealias', 'associatedtype', 'enum.case', 'init', 'type.property', 'type.method', 'type.subscript', 'property', 'subscript',
@@ -132,7 +131,8 @@ folder = os.path.abspath(words[words.index('--symbols') + 1]) if '--symbols' in 
 os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
 folder = folder or graphs()
 stale = []
-for module in MODULES:
+# The documented modules: those with a catalog.
+for module in sorted(name for name in os.listdir('Sources') if os.path.isdir('Sources/%s/%s.docc' % (name, name))):
     path = os.path.join(folder, module + '.symbols.json')
     # A module that does not exist on this system keeps its page.
     if not os.path.exists(path):
