@@ -104,7 +104,8 @@ extension Connection {
     /// Call this before `begin()`.
     func whenEnded(_ hook: @escaping @Sendable () -> Void) { life.withLock { $0.endHook = hook } }
 
-    private func beginClosing(because decision: ConnectionEnd?) {
+    /// Begins to close the connection in order, and takes all the time that the methods need which run.
+    func beginClosing(because decision: ConnectionEnd?) {
         let wasOpen = transition { state, actions in state.beginClosing(because: decision, &actions) }
         guard wasOpen else { return channel.cancel(.byThisSide) }
         finishClosingIfIdle()

@@ -81,7 +81,8 @@ extension Connection {
     /// Closes a connection that the library has opened within this process, if nothing can use it any more.
     func closeIfUnused() {
         guard settings.loopback != nil, state.withLock({ $0.isUnused }) else { return }
-        beginClosing(within: settings.handshakeTimeout)
+        // Nothing limits the time: one-way messages may still run, or wait.
+        beginClosing(because: .closedHere)
     }
 
     /// Looks from time to time whether the connection is unused.

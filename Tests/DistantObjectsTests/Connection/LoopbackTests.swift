@@ -78,23 +78,39 @@ struct LoopbackTests {
         #expect(connection == nil)
     }
 
-    @Test("One-way messages run although nothing refers to the object any more, and the time to close is over")
+    @Test("One-way messages run although nothing refers to the object any more and the connection closes")
     func oneWays() async throws {
         let office = Office()
-        let ended = Signal()
+        weak var connection: Connection?
         do {
-            var configuration = Connection.Configuration.patient
-            configuration.handshakeTimeout = .milliseconds(1)
-            configuration.onEvent = { if $0.code == .ended { ended.send() } }
-            let remote = Remote(local: office, configuration: configuration)
+            let remote = Remote(local: office, configuration: .patient)
+            connection = remote.object.connection
             try await remote.block.oneWay()
             for number in 0..<3 { try await remote.log.oneWay(number) }
             await office.started.wait()
         }
-        await ended.wait()
-        #expect(office.logged().isEmpty)
+        await eventually("the connection is closing") { connection?.isEnded ?? true }
         office.gate.signal()
         await eventually("all have run") { office.logged() == [0, 1, 2] }
+        await eventually("the connection has ended") { connection == nil }
+    }
+
+    @Test("The connection takes all the time to close that a method needs which nothing waits for")
+    func slowMethod() throws {
+        let loop = TestLoop()
+        let office = Office()
+        weak var connection: Connection?
+        do {
+            let remote = Remote(local: office, configuration: configuration(loop))
+            connection = remote.object.connection
+            try loop.run { try await remote.hold.oneWay() }
+        }
+        loop.advance(by: .seconds(3_600))
+        // It is closing, and has not ended.
+        #expect(connection?.isEnded == true && office.stopped.count == 0)
+        office.go.send()
+        loop.advance(by: .seconds(10))
+        #expect(connection == nil && office.stopped.count == 1)
     }
 
     @Test("A method can cut the connection that it is called over, which fails that remote only")
