@@ -168,3 +168,7 @@ extension Dictionary: DescribedType {
 extension GraphView: DescribedType {
     static var typeDescription: TypeDescription { TypeDescription.of(Value.self) }
 }
+
+extension Defaulted: DescribedType {
+    static var typeDescription: TypeDescription { TypeDescription.of(Source.Value.self) }
+}

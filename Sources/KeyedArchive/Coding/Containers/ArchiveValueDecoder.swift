@@ -117,7 +117,7 @@ extension ObjectDecoder {
             try closeValue(outer)
             return value
         } catch {
-            throw abandonValue(outer, error)
+            return try abandonValue(outer, error)
         }
     }
 
@@ -128,10 +128,19 @@ extension ObjectDecoder {
     }
 
     @inline(never)
-    private func abandonValue(_ outer: DecoderFrame, _ error: any Error) -> ArchiveError {
-        let error = absorbed(error)
+    private func abandonValue<T>(_ outer: DecoderFrame, _ error: any Error) throws -> T {
+        var error = error
+        if let unknown = unknownCase(T.self, error) {
+            do {
+                try closeValue(outer)
+                return unknown
+            } catch let damage {
+                error = damage
+            }
+        }
+        let absorbed = absorbed(error)
         closeFrame(outer)
-        return error
+        throw absorbed
     }
 
     /// Makes an object from the open body; its class is `Codable` but not `ObjectCoding`.

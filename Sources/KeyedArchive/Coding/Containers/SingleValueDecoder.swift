@@ -47,8 +47,15 @@ struct SingleValueDecoder: SingleValueDecodingContainer {
     func decode<T: Decodable>(_ type: T.Type) throws -> T {
         // The body of an object has no tag in front from which another type could be read. A type whose `init(from:)` is
         // only for other decoders asks this container again.
-        if try isKeyedBody(), ValueReader<T>.isByKeys { return try T(from: decoder) }
+        if try isKeyedBody(), ValueReader<T>.isByKeys { return try body(type) }
         return try once(type) { try coder.read(type) }
+    }
+
+    private func body<T: Decodable>(_ type: T.Type) throws -> T {
+        do { return try T(from: decoder) } catch {
+            guard let unknown = try decoder.inFrame({ coder.unknownCase(type, error) }) else { throw error }
+            return unknown
+        }
     }
 
     private func isKeyedBody() throws -> Bool {

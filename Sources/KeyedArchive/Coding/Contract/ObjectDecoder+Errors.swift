@@ -23,4 +23,27 @@ extension ObjectDecoder {
         guard let steps, steps.starts(with: path) else { return result }
         return result.at(Array(steps.dropFirst(path.count)))
     }
+
+    /// What an ``OpenEnum`` has for the current frame's value, whose case it does not know; nil for other errors and types.
+    ///
+    /// - Parameter error: What the type's `init(from:)` threw.
+    @inline(never)
+    func unknownCase<T>(_ type: T.Type, _ error: any Error) -> T? {
+        guard let error = error as? DecodingError, error.isOfWholeValue(at: path(ofFrame: frame.serial, nil)),
+            // A value with other than one key is no case of an enum.
+            frame.layout != .keyed || frame.storedKeys.count == 1,
+            let open = type as? any OpenEnum.Type
+        else { return nil }
+        return open.unknown as? T
+    }
+}
+
+extension DecodingError {
+    /// Whether the type's own code threw it, about the value as a whole: as an enum does that finds no case.
+    fileprivate func isOfWholeValue(at path: [ArchiveError.Step]) -> Bool {
+        switch self {
+        case .dataCorrupted, .typeMismatch: context.underlyingError == nil && steps == path
+        default: false
+        }
+    }
 }
