@@ -7,7 +7,8 @@ import DistantObjects
 #endif
 
 /// The other process of the tests that kill one side of a promised call, of a stream, or with shared bytes, and of those in
-/// which a process leaves its end of a connection to another one, with three processes, or that look at a process from inside.
+/// which a process leaves its end of a connection to another one, with three processes, with a program of an older version, or
+/// that look at a process from inside.
 ///
 /// It serves with a `Room`, to which it also sends promises, and with the other classes here. Its first argument says how it is
 /// connected; without one it serves the process that launched it.
@@ -17,7 +18,9 @@ struct KilledPeer {
         let arguments = CommandLine.arguments.dropFirst()
         switch arguments.first {
         case nil:
-            _ = await serve(try await Connection.parent(configuration: .patient)).ended
+            var configuration = Connection.Configuration.patient
+            configuration.errorTypes = [WorksError.self, Refusal.self]
+            _ = await serve(try await Connection.parent(configuration: configuration)).ended
         case "stay", "stubborn":
             if arguments.first == "stubborn" { signal(SIGTERM, SIG_IGN) }
             _ = await serve(try await Connection.parent(configuration: .patient)).ended
@@ -38,7 +41,7 @@ struct KilledPeer {
     private static var roots: [String: any Vendable] {
         [
             "": Room(), "spring": Spring(), "vault": Vault(), "switchboard": Switchboard(), "hog": Hog(),
-            "tool": Tool(),
+            "tool": Tool(), "works": Works(),
         ]
     }
 

@@ -17,7 +17,7 @@ extension Connection {
         public var classes = ClassRegistry()
         /// Error types that are decoded when the peer throws them.
         ///
-        /// Errors of other types arrive as `RemoteError`.
+        /// Errors of other types arrive as `RemoteError`, and so do those that cannot be read as their type.
         public var errorTypes: [any (Error & Codable).Type] = []
         /// Whether the text of errors that are not `Codable` is sent to the peer.
         ///

@@ -1,4 +1,4 @@
-/// An error that a method threw in the other process, of a type that is not listed here.
+/// An error that a method threw in the other process, of a type that is not listed here, or that cannot be read as this type.
 ///
 /// An error whose type is `Codable` and listed in `Connection.Configuration.errorTypes` is decoded and thrown instead.
 public struct RemoteError: Error, Sendable, Hashable, CustomStringConvertible {
@@ -15,13 +15,25 @@ public struct RemoteError: Error, Sendable, Hashable, CustomStringConvertible {
     /// It does not describe the call that threw this error: its method has run.
     public let code: ConnectionError.Code?
 
+    /// Why the error could not be read although its type is listed here; nil if it is not listed.
+    ///
+    /// The other process is of another version: the error has a case that is not known here, or other fields.
+    public let decodingFailure: String?
+
     /// Makes an error, for example for a test.
-    public init(typeName: String, message: String, code: ConnectionError.Code? = nil) {
+    public init(
+        typeName: String, message: String, code: ConnectionError.Code? = nil, decodingFailure: String? = nil
+    ) {
         self.typeName = typeName
         self.message = message
         self.code = code
+        self.decodingFailure = decodingFailure
     }
 
-    /// The type name and the text.
-    public var description: String { "\(typeName): \(message)" }
+    /// The type name and the text, and why it could not be read as its type.
+    public var description: String {
+        let text = "\(typeName): \(message)"
+        guard let decodingFailure else { return text }
+        return "\(text) (not read as the \(typeName) that is listed here: \(decodingFailure))"
+    }
 }

@@ -128,6 +128,8 @@ extension PortCoder {
             let failure = try error(decoder, reply.status, from: message)
             recycle(consume decoder)
             return failure
+        } catch let unreadable as UnreadableError {
+            return unreadable.remote
         } catch {
             return ConnectionError(
                 .wrongResult, "the peer returned an error that cannot be read: \(error)", context: message,
@@ -153,7 +155,11 @@ extension PortCoder {
         let text = try decoder.decodeTop(String.self)
         let hasContent = try decoder.decodeTop(Bool.self)
         if hasContent, let type = settings.errorTypes[typeName] {
-            return try content(type, decoder)
+            do { return try content(type, decoder) } catch {
+                throw UnreadableError(
+                    remote: RemoteError(
+                        typeName: typeName, message: text, decodingFailure: sentence(for: error)))
+            }
         }
         if hasContent, typeName == "\(ConnectionError.self)", let code = try? decoder.decodeTop(Int64.self) {
             return RemoteError(typeName: typeName, message: text, code: .init(number: Int(code)))
@@ -164,6 +170,13 @@ extension PortCoder {
     private func content<Failure: Error & Codable>(_ type: Failure.Type, _ decoder: ObjectDecoder) throws -> any Error {
         try decoder.decodeTop(type)
     }
+}
+
+/// An error of a listed type whose content is of another version.
+///
+/// Thrown, so that the decoder that failed is not used again.
+private struct UnreadableError: Error {
+    let remote: RemoteError
 }
 
 /// The text of an error for users.
