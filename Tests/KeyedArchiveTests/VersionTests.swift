@@ -146,6 +146,45 @@ struct VersionTests {
         #expect(try door.pass(Fields(count: 2, limit: nil), as: Fields.self) == Fields(count: 2, limit: nil))
     }
 
+    /// Reads a field with a call that does not know its type.
+    private struct Generic<Field: Decodable>: Decodable {
+        var count: Field
+
+        enum CodingKeys: CodingKey { case count }
+
+        init(from decoder: any Decoder) throws {
+            count = try decoder.container(keyedBy: CodingKeys.self).decode(Field.self, forKey: .count)
+        }
+    }
+
+    @Test("A field that a generic function decodes has its default, too", arguments: CodableDoor.ours)
+    func genericFields(_ door: CodableDoor) throws {
+        struct Nothing: Codable {}
+        struct Nil: Codable {
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.container(keyedBy: AnyCodingKey.self)
+                try container.encodeNil(forKey: "count")
+            }
+        }
+        typealias Count = Defaulted<New.Job.Retries>
+        typealias Limit = Defaulted<New.Job.Limit>
+        #expect(try door.pass(Nothing(), as: Generic<Count>.self).count.wrappedValue == 3)
+        #expect(try door.pass(Nothing(), as: Generic<Limit>.self).count.wrappedValue == 10)
+        #expect(try door.pass(Nil(), as: Generic<Count>.self).count.wrappedValue == 3)
+        #expect(try door.pass(Nil(), as: Generic<Limit>.self).count.wrappedValue == nil)
+        #expect(try door.pass(["count": 5], as: Generic<Count>.self).count.wrappedValue == 5)
+        #expect(throws: ArchiveError.self) { try door.pass(Nothing(), as: Generic<Int>.self) }
+    }
+
+    @Test("A view has the default of a field that is missing")
+    func views() throws {
+        let old = Old.Job(path: "a", mode: .fast, shapes: [])
+        let view = try KeyedUnarchiver.unarchive(GraphView<New.Job>.self, from: KeyedArchiver.archive(old))
+        #expect(try view["retries", as: Defaulted<New.Job.Retries>.self].wrappedValue == 3)
+        #expect(try view["path"] == "a")
+        #expect(try view["mode", as: New.Mode.self] == .fast)
+    }
+
     @Test("A field of another type is an error that names it", arguments: CodableDoor.ours)
     func wrongField(_ door: CodableDoor) throws {
         struct Wrong: Codable { var count = "three" }

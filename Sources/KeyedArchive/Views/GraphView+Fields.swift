@@ -2,7 +2,7 @@ extension GraphView {
     /// Reads a field.
     ///
     /// Any `Codable` type can be requested: a plain value, a `GraphView` of an object or a value with keys, which is not decoded,
-    /// a type to decode whole, or an optional. An optional is nil if the key is missing, too.
+    /// a type to decode whole, or an optional. An optional is nil if the key is missing, too, and a ``Defaulted`` has its default.
     ///
     /// - Parameters:
     ///   - key: The key it was encoded under.
@@ -115,6 +115,7 @@ extension GraphView {
     }
 
     private static func missing<Field>(_ type: Field.Type) throws -> Field {
+        if let defaulted = type as? any AnyDefaulted.Type, let value = defaulted.missing as? Field { return value }
         // An optional that is not there was encoded by leaving out its key.
         guard let optional = type as? any AnyOptional.Type, let none = optional.none as? Field else {
             throw ArchiveError(.missingKey, "no value for this key")

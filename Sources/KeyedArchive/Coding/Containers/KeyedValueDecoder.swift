@@ -69,7 +69,24 @@ struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     }
 
     func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
-        try at(key) { try coder.read(type) }
+        do {
+            return try decoder.inFrame {
+                let name = key.stringValue
+                guard try coder.locate(name) else { return try missing(type, name) }
+                do { return try coder.read(type) } catch { throw coder.failed(error, name) }
+            }
+        } catch {
+            throw decoder.exposed(error, key)
+        }
+    }
+
+    /// What a type has where its key is missing.
+    @inline(never)
+    private func missing<T>(_ type: T.Type, _ key: String) throws -> T {
+        guard let defaulted = type as? any AnyDefaulted.Type, let value = defaulted.missing as? T else {
+            throw coder.missing(key)
+        }
+        return value
     }
 
     func decodeIfPresent<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T? {

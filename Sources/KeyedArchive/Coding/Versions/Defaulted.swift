@@ -50,7 +50,12 @@ extension Defaulted: Codable {
     ///
     /// - Throws: What the decoder throws.
     public init(from decoder: any Decoder) throws {
-        wrappedValue = try decoder.singleValueContainer().decode(Source.Value.self)
+        let container = try decoder.singleValueContainer()
+        if container.decodeNil(), !(Source.Value.self is any AnyOptional.Type) {
+            wrappedValue = Source.defaultValue
+        } else {
+            wrappedValue = try container.decode(Source.Value.self)
+        }
     }
 
     /// Encodes the plain value.
@@ -62,15 +67,28 @@ extension Defaulted: Codable {
     }
 }
 
-// A synthesized `init(from:)` calls `decode(_:forKey:)` with the type of the wrapper, and takes these for it. Without them a
-// container would throw for a missing key before the wrapper is asked.
+/// Marks ``Defaulted`` fields of any type.
+///
+/// This library's containers ask for it where they are called with a type that the compiler does not know, as in a generic
+/// function, or where a file does not import what declares the functions below.
+protocol AnyDefaulted {
+    /// A field that is missing.
+    static var missing: Self { get }
+}
+
+extension Defaulted: AnyDefaulted {
+    static var missing: Self { Self(wrappedValue: Source.defaultValue) }
+}
+
+// A synthesized `init(from:)` calls `decode(_:forKey:)` with the type of the wrapper, and takes these for it. Without them the
+// container of another decoder would throw for a missing key before the wrapper is asked.
 
 extension KeyedDecodingContainer {
     /// Decodes a field; the default if it is missing or nil.
     ///
     /// - Throws: What the decoder throws.
     public func decode<Source>(_ type: Defaulted<Source>.Type, forKey key: Key) throws -> Defaulted<Source> {
-        Defaulted(wrappedValue: try decodeIfPresent(Source.Value.self, forKey: key) ?? Source.defaultValue)
+        try decodeIfPresent(Source.Value.self, forKey: key).map { Defaulted(wrappedValue: $0) } ?? .missing
     }
 
     /// Decodes a field that may be nil; the default if it is missing.
@@ -79,7 +97,7 @@ extension KeyedDecodingContainer {
     public func decode<Source, Wrapped>(
         _ type: Defaulted<Source>.Type, forKey key: Key
     ) throws -> Defaulted<Source> where Source.Value == Wrapped? {
-        guard contains(key) else { return Defaulted(wrappedValue: Source.defaultValue) }
+        guard contains(key) else { return .missing }
         return Defaulted(wrappedValue: try decode(Source.Value.self, forKey: key))
     }
 }
