@@ -255,7 +255,7 @@ extension Connection {
             refusal = ConnectionError(
                 .tooLarge, "the method threw an error too large to send", context: name, mayHaveRun: true)
         }
-        return coder.encode(refusal, into: message)
+        return coder.encodeText(of: failure, into: message) ? .thrown : coder.encode(refusal, into: message)
     }
 
     /// Writes an answer.

@@ -81,7 +81,7 @@ final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
         }
         let message = connection.coder.takeMessage()
         let status = connection.coder.encode(MethodFailure.from(error), of: "the stream", into: message)
-        guard status == .thrown, isSendable(message) else {
+        guard status == .thrown, isSendable(message) || connection.coder.encodeText(of: error, into: message) else {
             end(ConnectionError(.notEncodable, "the stream threw an error that cannot be sent", mayHaveRun: true))
             return connection.coder.recycle(message)
         }

@@ -30,11 +30,27 @@ extension PortCoder {
             }
             try message.encoder.finish()
             return .thrown
-        } catch {
+        } catch _ {
+            if encodeText(of: error, into: message) { return .thrown }
             return encode(
                 ConnectionError(
                     .notEncodable, "the method threw an error that cannot be sent", context: call, mayHaveRun: true),
                 into: message)
+        }
+    }
+
+    /// Writes the type and the text of an error whose content cannot be sent.
+    ///
+    /// - Returns: Whether the error has a content; else nothing is written.
+    func encodeText(of error: any Error, into message: OutboundMessage) -> Bool {
+        guard let coded = error as? any (Error & Codable) else { return false }
+        message.encoder.reset()
+        do {
+            try encodeText(typeName(type(of: coded)), String(describing: coded), into: message)
+            try message.encoder.finish()
+            return true
+        } catch {
+            return false
         }
     }
 
