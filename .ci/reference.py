@@ -150,6 +150,8 @@ for module in sorted(name for name in os.listdir('Sources') if os.path.isdir('So
         old = open(target, encoding='utf-8').read() if os.path.exists(target) else None
         if old != text:
             stale.append(target)
+        if target not in open('README.md', encoding='utf-8').read():
+            sys.exit('README.md has no link to ' + target)
     else:
         os.makedirs(PLACE, exist_ok=True)
         with open(target, 'w', encoding='utf-8') as file:
