@@ -32,7 +32,7 @@ struct ActivationTests {
     }
 
     @Test("Without a socket the server reports an error", arguments: [[], ["LISTEN_FDS=0"]])
-    func nothing(variables: [String]) async throws {
+    func nothingInActivation(variables: [String]) async throws {
         let server = try start(-1, variables: variables)
         #expect(try await eventually { !isAlive(server) })
         port_process_await(server)

@@ -57,7 +57,7 @@ struct AppStateTests {
     }
 
     @Test("Classes written for Foundation can read the file")
-    func foundation() async throws {
+    func foundationInAppState() async throws {
         let path = scratch.path("a")
         for format in ["binary", "xml"] {
             #expect(try await run("--format", format, path).status == 0)
@@ -75,7 +75,7 @@ struct AppStateTests {
     }
 
     @Test("An empty file is a first run")
-    func empty() async throws {
+    func emptyInAppState() async throws {
         let path = scratch.path("a")
         try Data().write(to: URL(fileURLWithPath: path))
         let outcome = try await run(path)
@@ -84,7 +84,7 @@ struct AppStateTests {
     }
 
     @Test("Each damaged file is reported and kept under another name")
-    func damaged() async throws {
+    func damagedInAppState() async throws {
         let path = scratch.path("a")
         for (number, text) in ["bplist00 and no more", "not at all"].enumerated() {
             try Data(text.utf8).write(to: URL(fileURLWithPath: path))
@@ -103,7 +103,7 @@ struct AppStateTests {
     }
 
     @Test("If it is killed while it saves, the old or the new file is complete")
-    func killed() async throws {
+    func killedInAppState() async throws {
         let path = scratch.path("a")
         #expect(try await run("--format", "xml", path).status == 0)
         var runs = 1
@@ -122,7 +122,7 @@ struct AppStateTests {
     }
 
     @Test("On a full disk the old file stays, and no other file is left")
-    func full() async throws {
+    func fullInAppState() async throws {
         let path = scratch.path("a")
         #expect(try await run("--format", "xml", path).status == 0)
         let old = try bytes(path)
@@ -184,7 +184,7 @@ struct AppStateTests {
     }
 
     @Test("An archive with other content is kept under another name, too")
-    func other() async throws {
+    func otherInAppState() async throws {
         let path = scratch.path("a")
         try KeyedArchiver.archive(["a": 1], to: URL(fileURLWithPath: path), format: .binary)
         let outcome = try await run(path)
@@ -204,7 +204,7 @@ struct AppStateTests {
     }
 
     @Test("Wrong usage and help", arguments: [["--format"], ["--format", "json"], ["a", "b"], ["--what"]])
-    func usage(arguments: [String]) async throws {
+    func usageInAppState(arguments: [String]) async throws {
         let outcome = try await Program.run("AppState", arguments, in: scratch)
         #expect(outcome.status == 2 && outcome.errors.hasSuffix("; see AppState --help\n"))
         let help = try await run("--help")

@@ -92,7 +92,7 @@ struct ItemStoreCrashTests {
     }
 
     @Test("Several processes at once lose no items")
-    func several() async throws {
+    func severalInItemStoreCrash() async throws {
         var programs: [Program] = []
         for number in 0..<8 {
             programs.append(

@@ -61,7 +61,7 @@ struct ItemStoreTests {
     }
 
     @Test("Errors are reported with a message")
-    func failures() async throws {
+    func failuresInItemStore() async throws {
         let unknown = try await run("show", "X")
         #expect(unknown.status == 1 && unknown.errors == "ItemStore: there is no item X\n")
         let image = try await run("add", "Lamp", "A", "1", "/no/such/image")

@@ -11,7 +11,7 @@ struct LostOutputTests {
             ("FooBarClient", []), ("AppState", []), ("ItemStore", ["list"]), ("Settings", []),
             ("FooBarClient", ["--help"]), ("distant", ["--help"]),
         ])
-    func full(program: String, words: [String]) async throws {
+    func fullInLostOutput(program: String, words: [String]) async throws {
         let scratch = try TemporaryFolder()
         let script = #"cd "$0" && exec "$@" > /dev/full"#
         let outcome = try await Program.run(
@@ -54,7 +54,7 @@ struct LostOutputTests {
     }
 
     @Test("A closed standard output is reported, and no file gets its descriptor", arguments: ["AppState", "distant"])
-    func closed(program: String) async throws {
+    func closedInLostOutput(program: String) async throws {
         let scratch = try TemporaryFolder()
         let archive = scratch.path("a")
         #expect(try await Program.run("AppState", [archive], in: scratch).status == 0)

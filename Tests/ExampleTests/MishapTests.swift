@@ -29,7 +29,7 @@ struct MishapTests {
             ("FooBarServer", ["--path", "/tmp/x", "y"], "--path"),
             ("FooBarServer", [], "launched"),
         ])
-    func wrongArguments(program: String, arguments: [String], word: String) async throws {
+    func wrongArgumentsInMishap(program: String, arguments: [String], word: String) async throws {
         let outcome = try await Program.run(program, arguments, in: scratch)
         #expect(outcome.status == 2)
         #expect(outcome.output.isEmpty)
@@ -51,7 +51,7 @@ struct MishapTests {
     }
 
     @Test("The path is too long for a socket", arguments: ["FooBarClient", "FooBarServer"])
-    func tooLong(program: String) async throws {
+    func tooLongInMishap(program: String) async throws {
         let path = scratch.path(String(repeating: "x", count: 120))
         try await expectFailure(program, ["--path", path], naming: path)
     }

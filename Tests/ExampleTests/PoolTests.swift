@@ -70,7 +70,7 @@ struct PoolTests {
     #endif
 
     @Test("They print help, and refuse what they do not understand")
-    func usage() async throws {
+    func usageInPool() async throws {
         for program in ["WorkerPool", "Whiteboard"] {
             let outcome = try await Program.run(program, ["--help"], in: scratch)
             #expect(outcome.status == 0 && outcome.output.hasPrefix("Usage: \(program)"))

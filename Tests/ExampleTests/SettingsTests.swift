@@ -29,14 +29,14 @@ struct SettingsTests {
         """
 
     @Test("Without a file the defaults are shown, and no file is made")
-    func missing() async throws {
+    func missingInSettings() async throws {
         let outcome = try await run()
         #expect(outcome.status == 0 && outcome.output == defaults, "\(outcome.errors)")
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
     @Test("Changes are saved")
-    func changes() async throws {
+    func changesInSettings() async throws {
         for words in [
             ["set", "area", "030"], ["set", "lhour", "5"], ["set", "primeTimeTo", "22:30"], ["order", "Search", "Now"],
             ["search", "news"], ["search", "films"], ["search", "news"],
@@ -92,7 +92,7 @@ struct SettingsTests {
     @Test(
         "A file of an older version is read, and new settings have their defaults",
         arguments: [ArchiveFormat.binary, .compact])
-    func older(format: ArchiveFormat) async throws {
+    func olderInSettings(format: ArchiveFormat) async throws {
         let archiver = KeyedArchiver(format: format)
         try archiver.encode(Older(), forKey: "settings")
         try archiver.finish(to: URL(fileURLWithPath: path))
@@ -135,7 +135,7 @@ struct SettingsTests {
     @Test(
         "Keys that a file lacks have their defaults, and a stored nil is kept",
         arguments: [ArchiveFormat.xml, .compact])
-    func foreign(format: ArchiveFormat) async throws {
+    func foreignInSettings(format: ArchiveFormat) async throws {
         let url = URL(fileURLWithPath: path)
         for isEmpty in [true, false] {
             let archiver = KeyedArchiver(format: format)
@@ -162,7 +162,7 @@ struct SettingsTests {
     }
 
     @Test("A broken file and wrong usage are reported, and the file is not changed")
-    func failures() async throws {
+    func failuresInSettings() async throws {
         try Data("broken".utf8).write(to: URL(fileURLWithPath: path))
         let broken = try await run("set", "area", "1")
         #expect(broken.status == 1 && broken.errors.contains(path), "\(broken.errors)")

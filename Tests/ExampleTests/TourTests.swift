@@ -12,7 +12,7 @@ struct TourTests {
     @Test(
         "The client launches its server, and every step succeeds",
         arguments: [[], ["--over", "socketpair"], ["--over", "pipes"]])
-    func launched(arguments: [String]) async throws {
+    func launchedInTour(arguments: [String]) async throws {
         let outcome = try await Program.run("FooBarClient", arguments, in: scratch)
         #expect(outcome.status == 0, "\(outcome.errors)")
         expectTour(outcome)
@@ -35,7 +35,7 @@ struct TourTests {
     }
 
     @Test("Both programs print help", arguments: ["FooBarClient", "FooBarServer"])
-    func help(program: String) async throws {
+    func helpInTour(program: String) async throws {
         let outcome = try await Program.run(program, ["--help"], in: scratch)
         #expect(outcome.status == 0)
         #expect(outcome.output.hasPrefix("Usage: \(program)"))

@@ -30,7 +30,7 @@ struct UsageTests {
     }
 
     @Test("Help goes to standard output, wherever the option stands, and nothing else happens", arguments: programs)
-    func help(program: String) async throws {
+    func helpInUsage(program: String) async throws {
         for arguments in [["--help"], ["-h"], ["one", "--help"]] {
             // Its only words are files and one option.
             if program == "wordcount", arguments.contains("-h") { continue }
@@ -64,7 +64,7 @@ struct UsageTests {
             ("whiteboard-server", [], "the path of a socket"), ("whiteboard-client", ["x"], "a name"),
             ("wordcount", [], "a file is needed"),
         ])
-    func missing(program: String, arguments: [String], word: String) async throws {
+    func missingInUsage(program: String, arguments: [String], word: String) async throws {
         let outcome = try await run(program, arguments)
         #expect(outcome.status == 2 && outcome.output.isEmpty, "\(outcome)")
         #expect(

@@ -33,12 +33,12 @@ struct WordCountTests {
     }
 
     @Test("Without the worker's program, the error says where it was looked for")
-    func missing() async throws {
+    func missingInWordCount() async throws {
         try await expectFailure("there is no such program in \(scratch.path)/, where this program is")
     }
 
     @Test("If the worker ends before it is connected, the error says how")
-    func ended() async throws {
+    func endedInWordCount() async throws {
         try await placeWorker("exit 3")
         try await expectFailure("the program ended with status 3 before it was connected with Connection.parent()")
         try await placeWorker("kill -9 $$")

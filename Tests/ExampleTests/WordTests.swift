@@ -17,7 +17,7 @@ struct WordTests {
             ("ItemStore", ["--in"]), ("Settings", ["--file"]), ("FooBarClient", ["--path"]),
             ("FooBarServer", ["--path"]),
         ])
-    func names(program: String, words: [String]) async throws {
+    func namesInWord(program: String, words: [String]) async throws {
         let scratch = try TemporaryFolder()
         let path = try builtProgram(program)
         let outcome = try await Program.run("/bin/sh", ["-c", Self.script, path] + words, in: scratch)

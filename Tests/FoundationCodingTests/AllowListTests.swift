@@ -30,7 +30,7 @@ struct AllowListTests {
     }
 
     @Test("A class is made if it or a superclass is named, where it is named")
-    func named() throws {
+    func namedInAllowList() throws {
         #expect(try error(Node("n"), [Node.self]) == nil)
         #expect(try error(Node("n"), [SpecialNode.self]) == .classNotAllowed)
         #expect(try error(SpecialNode("n"), [SpecialNode.self]) == nil)

@@ -37,7 +37,7 @@ struct ClassTableTests {
     }
 
     @Test("The other classes are refused, under each of their names and with the content of a class like them")
-    func refused() throws {
+    func refusedInClassTable() throws {
         let samples = try ClassSamples.all()
         let models = ["NSString", "NSArray", "NSDictionary", "NSSet", "NSCharacterSet", "NSNumber", "DateFormatter"]
         for name in ClassList.refused {
@@ -100,7 +100,7 @@ struct ClassTableTests {
     }
 
     @Test("Foundation's own code asks for no key that the table does not name")
-    func keys() throws {
+    func keysInClassTable() throws {
         let samples = try ClassSamples.all()
         let classes = try DeclaredClasses.coding()
         var seen = 0

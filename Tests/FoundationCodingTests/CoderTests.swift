@@ -6,7 +6,7 @@ import Testing
 @Suite("The coders' calls")
 struct CoderTests {
     @Test("Each kind of value comes back by key, exactly", arguments: SeedTests.formats)
-    func kinds(format: ArchiveFormat) throws {
+    func kindsInCoder(format: ArchiveFormat) throws {
         let old = Everything()
         let data = try NSCodingArchiver.archivedData(withRootObject: old, requiringSecureCoding: true, format: format)
         let new = try #require(try NSCodingUnarchiver.unarchivedObject(ofClass: Everything.self, from: data))
@@ -104,7 +104,7 @@ struct CoderTests {
     }
 
     @Test("A user's key that begins with a dollar is not taken for one of the format")
-    func dollarKeys() throws {
+    func dollarKeysInCoder() throws {
         let archiver = NSCodingArchiver()
         archiver.encode(1, forKey: "$0")
         archiver.encode(2, forKey: "$class")

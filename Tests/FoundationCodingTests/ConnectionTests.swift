@@ -30,7 +30,7 @@ final class Registrar: Vendable {
 @Suite("NSCoding objects in messages")
 struct ConnectionTests {
     @Test("They go by copy as arguments and results of calls")
-    func messages() async throws {
+    func messagesInConnection() async throws {
         let (client, server) = try await Connection.pair(first: .patient, second: .patient)
         server.vend(Registrar())
         let registrar = try await client.root

@@ -8,7 +8,7 @@ import Testing
 @Suite("Archives of others, or our own in their place")
 struct FixtureTests {
     @Test("Values agree with what an independent decoder found")
-    func expected() throws {
+    func expectedInFixtureOfFoundation() throws {
         let expected = try Fixtures.expected()
         #expect(Fixtures.isCount(expected.count, ofOthers: 36, own: 36))
         for (archive, text) in expected {
@@ -76,7 +76,7 @@ struct FixtureTests {
     }
 
     @Test("Some of them in detail")
-    func details() throws {
+    func detailsInFixture() throws {
         #expect(try root("gnustep-decimalnumber") == NSDecimalNumber(string: "1.25"))
         #expect((try root("gnustep-timezone") as? NSTimeZone)?.secondsFromGMT == 0)
         let error = try #require(try root("gnustep-error") as? NSError)
@@ -102,7 +102,7 @@ struct FixtureTests {
     }
 
     @Test("No archive, real or broken, traps or hangs, whatever is decoded from it")
-    func none() throws {
+    func noneInFixture() throws {
         for archive in try Fixtures.real().map(\.archive) + Fixtures.malformed() {
             let start = computingTime()
             Door.open(archive.data)
@@ -114,7 +114,7 @@ struct FixtureTests {
     @Test(
         "No broken archive takes more than 64 MiB",
         .disabled(if: Sanitizer.isActive, "sanitizers need more memory than that"))
-    func memory() async throws {
+    func memoryInFixture() async throws {
         await #expect(processExitsWith: .success) {
             let archives = try Fixtures.malformed()
             #expect(Fixtures.isCount(archives.count, ofOthers: 229, own: 200))

@@ -126,7 +126,7 @@ struct FoundationClassTests {
     }
 
     @Test("Numbers keep their kind: true, 1 and 1.0 are three things")
-    func numbers() throws {
+    func numbersInFoundationClass() throws {
         let numbers: [NSNumber] = [
             true, false, 1, 0, -1, 1.0, 0.0, -0.0, NSNumber(value: Float(1)), NSNumber(value: Float.nan),
             NSNumber(value: Double.infinity), NSNumber(value: Int64.min), NSNumber(value: Int64.max),
@@ -157,7 +157,7 @@ struct FoundationClassTests {
     }
 
     @Test("A counted set keeps its counts")
-    func countedSet() throws {
+    func countedSetInFoundationClass() throws {
         let set = NSCountedSet(array: ["a", "b", "a", "a"])
         let back = try #require(try Self.roundTrip(set, .binary) as? NSCountedSet)
         #expect((back.count, back.count(for: "a"), back.count(for: "b")) == (2, 3, 1))
@@ -187,7 +187,7 @@ struct FoundationClassTests {
     }
 
     @Test("A match of an expression comes back with its ranges, and a notification with its content")
-    func others() throws {
+    func othersInFoundationClass() throws {
         let expression = try NSRegularExpression(pattern: "(a)(x)?(b)")
         let match = try #require(expression.firstMatch(in: "..ab", range: NSRange(location: 0, length: 4)))
         let data = try NSCodingArchiver.archivedData(withRootObject: match)

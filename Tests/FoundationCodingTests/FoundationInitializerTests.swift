@@ -15,14 +15,14 @@ struct FoundationInitializerTests {
     }
 
     @Test("Each NSCoding class of the toolchain's Foundation is in the list of these tests")
-    func complete() throws {
+    func completeInFoundationInitializer() throws {
         let names = Set(try Self.classes().keys)
         #expect(names == Set(ClassList.made + ClassList.refused))
         #expect(Set(ClassList.made).isDisjoint(with: ClassList.refused))
     }
 
     @Test("No archive ends the process, whatever class of Foundation it names and whatever it has for it")
-    func noTrap() async throws {
+    func noTrapInFoundationInitializer() async throws {
         let folder = try TemporaryFolder()
         try await Journal.follow(folder.path("journal")) { path, start in
             await #expect(processExitsWith: .success, observing: [\.exitStatus]) {

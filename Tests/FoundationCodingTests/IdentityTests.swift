@@ -11,7 +11,7 @@ struct IdentityTests {
     }
 
     @Test("One object is one, equal but distinct ones stay distinct, elements of collections too")
-    func sharing() throws {
+    func sharingInIdentity() throws {
         let (one, other) = (NSMutableString(string: "same"), NSMutableString(string: "same"))
         let node = Node("n")
         let list = NSMutableArray()
@@ -33,7 +33,7 @@ struct IdentityTests {
     }
 
     @Test("Cycles round-trip where the class takes its reference once the object exists")
-    func cycles() throws {
+    func cyclesInIdentity() throws {
         let (first, second) = (Node("a"), Node("b"))
         first.next = second
         second.next = first
@@ -174,7 +174,7 @@ struct IdentityTests {
     }
 
     @Test("A chain of 9,000 objects is archived and made; one beyond the limit is an error")
-    func longChain() throws {
+    func longChainInIdentity() throws {
         let chain = try #require(Link.chain(9_000))
         let data = try NSCodingArchiver.archivedData(withRootObject: chain)
         let back = try #require(try NSCodingUnarchiver.unarchivedObject(ofClass: Link.self, from: data))

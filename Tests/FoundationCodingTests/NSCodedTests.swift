@@ -13,7 +13,7 @@ private struct Parcel: Codable {
 @Suite("NSCoding objects as Codable values")
 struct NSCodedTests {
     @Test("They can be in archives of this library, in each format", arguments: [ArchiveFormat.compact, .binary, .xml])
-    func archives(format: ArchiveFormat) throws {
+    func archivesInNSCoded(format: ArchiveFormat) throws {
         let parcel = Parcel(
             label: "p", people: [NSCoded(Person(firstName: "A", lastName: "B"))], order: NSCoded(["x", 1]))
         let bytes = try KeyedArchiver.archive(parcel, format: format)
@@ -26,14 +26,14 @@ struct NSCodedTests {
     }
 
     @Test("Other encoders take them as bytes")
-    func json() throws {
+    func jsonInNSCoded() throws {
         let coded = NSCoded(Employee(first: "Ada", last: "L", number: 3))
         let back = try JSONDecoder().decode(NSCoded<Employee>.self, from: try JSONEncoder().encode(coded))
         #expect((back.object.first, back.object.number) == ("Ada", 3))
     }
 
     @Test("Identity is kept within one value")
-    func identity() throws {
+    func identityInNSCoded() throws {
         let node = Node("n")
         node.next = node
         let back = try KeyedArchiver.deepCopy(of: NSCoded(node)).object
@@ -42,7 +42,7 @@ struct NSCodedTests {
     }
 
     @Test("Only the named class and those its decoding names are made")
-    func allowed() throws {
+    func allowedInNSCoded() throws {
         let bytes = try KeyedArchiver.archive(NSCoded(Foo(name: "James", age: 40)))
         #expect(try KeyedUnarchiver.unarchive(NSCoded<Foo>.self, from: bytes).object.age == 40)
         #expect(throws: ArchiveError.self) { try KeyedUnarchiver.unarchive(NSCoded<Person>.self, from: bytes) }

@@ -61,7 +61,7 @@ struct NameTests {
     }
 
     @Test("Versions are written and asked for")
-    func versions() throws {
+    func versionsInName() throws {
         let archiver = NSCodingArchiver()
         archiver.encode(Stand("x"), forKey: "root")
         archiver.encode(Node("x"), forKey: "node")
@@ -176,7 +176,7 @@ struct NameTests {
     }
 
     @Test("Delegates are notified of each object, and replace some")
-    func delegates() throws {
+    func delegatesInName() throws {
         let (writing, reading) = (Watcher(), Watcher())
         let archiver = NSCodingArchiver()
         archiver.delegate = writing

@@ -70,7 +70,7 @@ struct RandomArchiveTests {
     private static let count = ProcessInfo.processInfo.environment["DISTANT_ARCHIVES"].flatMap { Int($0) } ?? 3000
 
     @Test("No archive of Foundation's objects ends the process, however it is changed")
-    func noTrap() async throws {
+    func noTrapInRandomArchive() async throws {
         let folder = try TemporaryFolder()
         let first = TestSeed.next()
         try await Journal.follow(folder.path("journal")) { path, start in

@@ -85,7 +85,7 @@ private func text(_ root: Node) -> String {
 @Suite("Random graphs")
 struct RandomGraphTests {
     @Test("Each comes back with the same shape and values", arguments: SeedTests.formats)
-    func roundTrip(format: ArchiveFormat) throws {
+    func roundTripInRandomGraph(format: ArchiveFormat) throws {
         let first = TestSeed.next()
         var whole = 0
         for seed in first..<first + 100 {

@@ -74,7 +74,7 @@ struct SeedNameTests {
     }
 
     @Test("What the archiver writes in the compact format opens in this library's classes, and survives conversion")
-    func compact() throws {
+    func compactInSeedName() throws {
         let data = try NSCodingArchiver.archivedData(
             withRoots: ["mybar": Bar(), "myfoo": Foo(name: "James", age: 40)], format: .compact)
         let unarchiver = try KeyedUnarchiver(data)
@@ -135,7 +135,7 @@ struct SeedNameTests {
     }
 
     @Test("Archived Foundation classes open without secure coding")
-    func otherClasses() throws {
+    func otherClassesInSeedName() throws {
         let interval = NSDateInterval(start: Date(timeIntervalSinceReferenceDate: 5), duration: 3)
         let url = try #require(URL(string: "http://a/b"))
         let response = URLResponse(url: url, mimeType: "m", expectedContentLength: 3, textEncodingName: "u")
@@ -150,7 +150,7 @@ struct SeedNameTests {
     }
 
     @Test("A counted set of many objects is decoded in time that grows with their number")
-    func countedSet() throws {
+    func countedSetInSeedName() throws {
         func time(_ count: Int) throws -> Duration {
             let set = NSCountedSet(array: (0..<count).map { NSNumber(value: $0) })
             let data = try NSCodingArchiver.archivedData(withRootObject: set)

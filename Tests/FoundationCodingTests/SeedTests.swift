@@ -121,7 +121,7 @@ struct SeedTests {
     }
 
     @Test("Settings come back with their mutable history and without an order")
-    func settings() throws {
+    func settingsInSeed() throws {
         let settings = Settings()
         settings.keywordHistory.add("swift")
         let data = try NSCodingArchiver.archivedData(withRoots: ["settings": settings])
@@ -146,7 +146,7 @@ struct SeedTests {
     }
 
     @Test("A class that is only NSCoding is made where it is named, and nowhere else")
-    func named() throws {
+    func namedInSeed() throws {
         let data = try NSCodingArchiver.archivedData(withRootObject: Foo(name: "James", age: 40))
         let foo = try NSCodingUnarchiver.unarchivedObject(ofClass: Foo.self, from: data, requiringSecureCoding: false)
         #expect(foo?.age == 40)

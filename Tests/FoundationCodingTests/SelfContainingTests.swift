@@ -60,7 +60,7 @@ private struct SelfContaining {
 struct SelfContainingTests {
     @Test(
         "No collection that contains itself ends the process, whatever contains it", arguments: HostileOpening.allCases)
-    func noTrap(_ way: HostileOpening) async throws {
+    func noTrapInSelfContaining(_ way: HostileOpening) async throws {
         let folder = try TemporaryFolder()
         try await Journal.follow(folder.path("journal")) { path, start in
             await #expect(processExitsWith: .success, observing: [\.exitStatus]) {

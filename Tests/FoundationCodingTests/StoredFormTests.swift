@@ -26,7 +26,7 @@ struct StoredFormTests {
     private func data(_ text: String) -> ArchivedValue { .data(Data(text.utf8)) }
 
     @Test("Strings are stored as a string or as UTF-8")
-    func strings() throws {
+    func stringsInStoredForm() throws {
         for name in ["NSString", "NSMutableString"] {
             for (fields, text) in [
                 ([("NS.string", .string("é"))], "é"), ([("NS.bytes", data("é"))], "é"),
@@ -59,7 +59,7 @@ struct StoredFormTests {
     }
 
     @Test("Data, dates and UUIDs")
-    func others() throws {
+    func othersInStoredForm() throws {
         let bytes = Data([1, 2, 0])
         for key in ["NS.data", "NS.bytes"] {
             try expect(bytes, bytes as NSData, NSData.self, from: "NSMutableData", [(key, .data(bytes))])
@@ -79,7 +79,7 @@ struct StoredFormTests {
     }
 
     @Test("Numbers that are objects with fields")
-    func numbers() throws {
+    func numbersInStoredForm() throws {
         for (key, value) in [
             ("NS.number", ArchivedValue.integer(7)), ("NS.intval", .integer(7)),
             ("NS.dblval", .double(bits: 7.0.bitPattern)),
@@ -94,7 +94,7 @@ struct StoredFormTests {
     }
 
     @Test("Decimals are stored as digits in either order of bytes, or as text")
-    func decimals() throws {
+    func decimalsInStoredForm() throws {
         let value = try #require(Decimal(string: "-2.59"))
         let little: [UInt8] = [3, 1] + Array(repeating: 0, count: 14)
         let big: [UInt8] = [1, 3] + Array(repeating: 0, count: 14)

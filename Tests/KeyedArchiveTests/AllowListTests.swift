@@ -29,7 +29,7 @@ struct AllowListTests {
     }
 
     @Test("A list for a key applies to everything below it; wider lists throw, narrower ones apply")
-    func lists() throws {
+    func listsInAllowList() throws {
         #expect(try decode(Circle(x: 1, radius: 1), .none, [Figure.self, Circle.self]) is Circle)
         var error = #expect(throws: ArchiveError.self) {
             try decode(Circle(x: 1, radius: 1), .none, [Figure.self, Square.self])

@@ -121,7 +121,7 @@ struct AnnouncedCountTests {
         @Test(
             "No reader allocates for content that is not present",
             .disabled(if: Sanitizer.isActive, "sanitizers need more memory than that"))
-        func refused() async throws {
+        func refusedInAnnouncedCountOfArchives() async throws {
             await #expect(processExitsWith: .success) {
                 try Self.refuseMemory()
                 for count in Self.counts {

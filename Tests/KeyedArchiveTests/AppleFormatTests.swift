@@ -9,7 +9,7 @@ struct AppleFormatTests {
     static let formats = [ArchiveFormat.binary, .xml]
 
     @Test("Every kind of value round-trips", arguments: formats)
-    func everything(_ format: ArchiveFormat) throws {
+    func everythingInAppleFormat(_ format: ArchiveFormat) throws {
         let value = Everything()
         #expect(try roundTrip(value, format: format) == value)
         #expect(try roundTrip([value], format: format) == [value])
@@ -74,7 +74,7 @@ struct AppleFormatTests {
     }
 
     @Test("Values under an object's keys round-trip bit for bit", arguments: [ArchiveFormat.compact] + formats)
-    func holder(_ format: ArchiveFormat) throws {
+    func holderInAppleFormat(_ format: ArchiveFormat) throws {
         let holder = Holder()
         let copy = try roundTrip(holder, format: format)
         #expect(copy.all == holder.all)
@@ -96,7 +96,7 @@ struct AppleFormatTests {
     }
 
     @Test("Sharing, cycles, subclasses and conditional objects survive", arguments: formats)
-    func graphs(_ format: ArchiveFormat) throws {
+    func graphsInAppleFormat(_ format: ArchiveFormat) throws {
         let foo = Foo("x", 1)
         let archiver = KeyedArchiver(format: format)
         try archiver.encode([foo, Foo("x", 1), foo], forKey: "foos")
@@ -247,7 +247,7 @@ struct AppleFormatTests {
     }
 
     @Test("Names of Swift classes with their module are understood, and renamed classes")
-    func names() throws {
+    func namesInAppleFormat() throws {
         var graph = ArchivedGraph(archiver: "NSKeyedArchiver")
         let name = try graph.add(.value(.string("n")))
         let foo = graph.add(className: "Module.Foo", fields: [("name", .reference(name)), ("age", .integer(1))])
@@ -264,7 +264,7 @@ struct AppleFormatTests {
     }
 
     @Test("Containers that contain themselves, or are shared without bound, are thrown errors")
-    func hostile() throws {
+    func hostileInAppleFormat() throws {
         var graph = ArchivedGraph(archiver: "NSKeyedArchiver")
         let loop = graph.add(className: "NSArray", fields: [("NS.objects", .list([.reference(1)]))])
         graph.setRoot(.reference(loop), forKey: "root")
@@ -334,7 +334,7 @@ struct AppleFormatTests {
     }
 
     @Test("Errors name the path")
-    func paths() throws {
+    func pathsInAppleFormat() throws {
         let archiver = KeyedArchiver(format: .xml)
         try archiver.encode(Bar([Foo("a", 1), Foo("b", 2)]), forKey: "root")
         var graph = try ArchivedGraph(archiver.finish())

@@ -45,7 +45,7 @@ struct ArchivedGraphTests {
     }
 
     @Test("A graph made by hand opens as objects")
-    func handMade() throws {
+    func handMadeInArchivedGraph() throws {
         var graph = ArchivedGraph()
         let foo = graph.add(className: "Foo", fields: [("name", .string("n")), ("age", .integer(1))])
         try graph.setValue(.integer(300), forKey: "age", of: foo)
@@ -58,7 +58,7 @@ struct ArchivedGraphTests {
     }
 
     @Test("Property lists of mixed values come back as they were")
-    func propertyLists() throws {
+    func propertyListsInArchivedGraph() throws {
         let list: PropertyList = .dictionary([
             "a": .array([.integer(1), .real(1), .bool(true), .string("x")]),
             "b": .data(Data([1])), "c": .date(Date(timeIntervalSinceReferenceDate: 3)), "d": .dictionary([:]),

@@ -19,7 +19,7 @@ struct BodyTableTests {
     @Test(
         "Bodies are found in any order, however many there are",
         arguments: [0, 1, 2, 15, 16, 17, 31, 32, 33, 48, 49, 1000])
-    func anyOrder(_ count: Int) throws {
+    func anyOrderInBodyTable(_ count: Int) throws {
         var random = SeededGenerator(seed: UInt64(count))
         let lengths = (0..<count).map { _ in Int.random(in: 2...(Bool.random(using: &random) ? 9 : 300), using: &random)
         }

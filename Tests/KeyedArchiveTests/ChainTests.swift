@@ -8,7 +8,7 @@ import Testing
 @Suite("Deep graphs of the user's classes")
 struct ChainTests {
     @Test("A chain of 10,000 objects needs no more than 512 KiB of stack")
-    func longChain() throws {
+    func longChainInChain() throws {
         try onThread(stack: 512 << 10) {
             let first = Node.list(10_000)
             let bytes = try KeyedArchiver.archive(first)
@@ -27,7 +27,7 @@ struct ChainTests {
     }
 
     @Test("A longer chain is a thrown error, however it is encoded")
-    func tooLong() throws {
+    func tooLongInChain() throws {
         final class Link: ObjectCoding {
             var next: Link?
             init() {}
@@ -141,7 +141,7 @@ struct ChainTests {
     }
 
     @Test("A deep tree of values inside one object is a thrown error")
-    func deepValues() throws {
+    func deepValuesInChain() throws {
         indirect enum Nest: Codable {
             case end
             case more(Nest)

@@ -5,7 +5,7 @@ import Testing
 @Suite("Classes, names and versions")
 struct ClassTests {
     @Test("Subclasses in a collection keep their class")
-    func subclasses() throws {
+    func subclassesInClass() throws {
         let figures: [Figure] = [Figure(x: 1), Circle(x: 2, radius: 2.5), Square(x: 3)]
         let copy = try roundTrip(figures)
         #expect(type(of: copy[0]) == Figure.self)
@@ -36,7 +36,7 @@ struct ClassTests {
     }
 
     @Test("An object decoded once does not fit another type the second time")
-    func confusion() throws {
+    func confusionInClass() throws {
         let archiver = KeyedArchiver()
         let foo = Foo("x", 1)
         try archiver.encode(foo, forKey: "a")
@@ -48,7 +48,7 @@ struct ClassTests {
     }
 
     @Test("Names are mapped both ways, and a former name is read as the class it became")
-    func names() throws {
+    func namesInClass() throws {
         var writing = ClassRegistry()
         writing.setName("XFoo", for: Foo.self)
         let bytes = try KeyedArchiver.archive(Foo("x", 1), classes: writing)
@@ -61,7 +61,7 @@ struct ClassTests {
     }
 
     @Test("A reader of version 1 opens version 2, and the reverse")
-    func versions() throws {
+    func versionsInClass() throws {
         final class Old: ObjectCoding {
             var name: String
             init(_ name: String) { self.name = name }
@@ -200,7 +200,7 @@ struct ClassTests {
     }
 
     @Test("The delegates see each object once, and may replace it or name its class")
-    func delegates() throws {
+    func delegatesInClass() throws {
         let recorder = Recorder()
         var names = ClassRegistry()
         names.setName("Unheard", for: Foo.self)

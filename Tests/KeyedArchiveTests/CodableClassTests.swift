@@ -89,7 +89,7 @@ struct CodableClassTests {
     }
 
     @Test("Nothing is delivered to an object that could not be made, and what it asked for does not fail the rest")
-    func references() throws {
+    func referencesInCodableClass() throws {
         struct Tolerant: Codable {
             var number = 5
             var parent: Parent? = Parent()
@@ -122,7 +122,7 @@ struct CodableClassTests {
     }
 
     @Test("A subclass may write a key again", arguments: CodableDoor.allCases)
-    func subclass(_ door: CodableDoor) throws {
+    func subclassInCodableClass(_ door: CodableDoor) throws {
         let dogs = try door.pass([Dog(), Dog()], as: [Dog].self)
         #expect(dogs.map(\.id) == [2, 2] && dogs.map(\.name) == ["n", "n"])
     }
@@ -195,7 +195,7 @@ struct CodableClassTests {
     }
 
     @Test("A class that encodes itself with encode(with:) and uses a key twice is refused", arguments: [1, 200])
-    func duplicateKeys(_ count: Int) throws {
+    func duplicateKeysInCodableClass(_ count: Int) throws {
         final class Twice: ObjectCoding {
             var number: Int
             init(_ number: Int) { self.number = number }

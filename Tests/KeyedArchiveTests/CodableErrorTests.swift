@@ -76,7 +76,7 @@ struct CodableErrorTests {
     }
 
     @Test("The error for a missing key names the type's own key, and that of a bound the bound")
-    func details() throws {
+    func detailsInCodableError() throws {
         struct Details: Decodable {
             enum Key: String, CodingKey { case x, y }
             init(from decoder: any Decoder) throws {

@@ -45,7 +45,7 @@ struct CodableMisuseTests {
     @Test(
         "A container that is used while a value in it is written ends the archive with an error",
         arguments: Use.allCases)
-    func inside(_ use: Use) throws {
+    func insideInCodableMisuse(_ use: Use) throws {
         let value = Written { encoder in
             var container = encoder.container(keyedBy: AnyCodingKey.self)
             switch use {
@@ -220,7 +220,7 @@ struct CodableMisuseTests {
     }
 
     @Test("A value may have any number of keys", arguments: CodableDoor.ours)
-    func manyKeys(_ door: CodableDoor) throws {
+    func manyKeysInCodableMisuse(_ door: CodableDoor) throws {
         let value = ManyKeys()
         #expect(try door.pass(value, as: ManyKeys.self) == value)
         #expect(try door.pass([value, value], as: [ManyKeys].self) == [value, value])

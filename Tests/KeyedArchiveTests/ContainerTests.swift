@@ -64,7 +64,7 @@ struct ContainerTests {
     }
 
     @Test("Containers may be written side by side and read in any order")
-    func interleaved() throws {
+    func interleavedInContainer() throws {
         var value = Interleaved()
         value.list[1] = [7, 8, 9]
         #expect(try roundTrip([value, value, Interleaved()]) == [value, value, Interleaved()])
@@ -139,7 +139,7 @@ struct ContainerTests {
     }
 
     @Test("Optional fields may be present or absent in each value")
-    func optionals() throws {
+    func optionalsInContainer() throws {
         struct Sparse: Codable, Equatable { var a, b, c, d: Int? }
         let values = (0..<64).map { bits in
             Sparse(
@@ -150,7 +150,7 @@ struct ContainerTests {
     }
 
     @Test("Lists in any form are read as any other sequence of the same elements")
-    func lists() throws {
+    func listsInContainer() throws {
         let bytes = try KeyedArchiver.archive([3, 1, 2])
         #expect(try KeyedUnarchiver.unarchive(Set<Int>.self, from: bytes) == [1, 2, 3])
         #expect(try KeyedUnarchiver.unarchive([Int8].self, from: bytes) == [3, 1, 2])

@@ -17,7 +17,7 @@ struct FileTests {
     }
 
     @Test("Several roots are written to a file and read from it, in each format")
-    func roundTrips() throws {
+    func roundTripsInFile() throws {
         try inFolder { folder in
             let url = folder.appending(path: "foo2.archive")
             for format in [ArchiveFormat.compact, .binary, .xml] {
@@ -70,7 +70,7 @@ struct FileTests {
     }
 
     @Test("No archive is read or written through the descriptor of a standard stream that is closed")
-    func standardStreams() async {
+    func standardStreamsInFile() async {
         await #expect(processExitsWith: .success) {
             let path = "/tmp/\(UUID().uuidString)"
             defer { unlink(path) }
@@ -105,7 +105,7 @@ struct FileTests {
     }
 
     @Test("A failed encode, a missing folder and an unsuitable file leave everything unchanged")
-    func failures() throws {
+    func failuresInFile() throws {
         struct Failing: Encodable {
             func encode(to encoder: any Encoder) throws { throw ArchiveError(.misuse, "no") }
         }

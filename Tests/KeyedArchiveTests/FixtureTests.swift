@@ -8,7 +8,7 @@ import Testing
 @Suite("Archives that others wrote, or our own in their place")
 struct FixtureTests {
     @Test("Each real archive opens, and is the same graph after writing it as binary and as XML")
-    func real() throws {
+    func realInFixture() throws {
         let archives = try Fixtures.real()
         #expect(Fixtures.isCount(archives.count, ofOthers: 144, own: 100))
         for archive in archives {
@@ -41,7 +41,7 @@ struct FixtureTests {
     }
 
     @Test("Values of real archives match those of another decoder")
-    func expected() throws {
+    func expectedInFixture() throws {
         let expected = try Fixtures.expected()
         #expect(Fixtures.isCount(expected.count, ofOthers: 36, own: 36))
         for (archive, text) in expected {
@@ -83,7 +83,7 @@ struct FixtureTests {
     }
 
     @Test("Archives of others are decoded into Swift values, or throw")
-    func values() throws {
+    func valuesInFixture() throws {
         var opened = 0
         for archive in try Fixtures.real().map(\.archive) + Fixtures.malformed() {
             let start = computingTime()
@@ -129,7 +129,7 @@ struct FixtureTests {
     }
 
     @Test("No broken or hostile input traps, hangs or is expensive")
-    func malformed() throws {
+    func malformedInFixture() throws {
         let archives = try Fixtures.malformed()
         #expect(Fixtures.isCount(archives.count, ofOthers: 229, own: 200))
         var opened: Set<String> = []

@@ -46,7 +46,7 @@ struct FormatAllowanceTests {
     ]
 
     @Test("Archives that the format allows open, and are unchanged when they are written again")
-    func allowed() throws {
+    func allowedInFormatAllowance() throws {
         for (name, bytes) in Self.unusual {
             do {
                 let graph = try ArchivedGraph(bytes)
@@ -70,7 +70,7 @@ struct FormatAllowanceTests {
     }
 
     @Test("Inline keys may be in any order, which may differ between objects")
-    func anyOrder() throws {
+    func anyOrderInFormatAllowance() throws {
         let foo = Shape(name: "Foo", version: 0, kind: .object, layout: .explicit, keys: [])
         let name = HandMade.text("name") + HandMade.text("x")
         let age = HandMade.text("age") + [7]
@@ -93,7 +93,7 @@ struct FormatAllowanceTests {
     }
 
     @Test("An optional is marked only inside another one, and a mark elsewhere is an error")
-    func optionals() throws {
+    func optionalsInFormatAllowance() throws {
         #expect(try read(Int?.self, [5]) == 5)
         #expect(try read(Int??.self, [Tag.some, 5]) == 5)
         #expect(try read(Int??.self, [Tag.some, Tag.none]) == .some(nil))
@@ -149,7 +149,7 @@ struct FormatAllowanceTests {
     }
 
     @Test("A message without values is two bytes")
-    func empty() throws {
+    func emptyInFormatAllowance() throws {
         let encoder = ObjectEncoder()
         try encoder.finish()
         var bytes = [UInt8](repeating: 0xFF, count: encoder.byteCount)

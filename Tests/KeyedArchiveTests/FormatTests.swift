@@ -46,7 +46,7 @@ struct FormatTests {
     }
 
     @Test("Each kind of value has the bytes the table says")
-    func table() throws {
+    func tableInFormat() throws {
         func bytes<T>(_ value: T) throws -> [UInt8] {
             let encoder = ObjectEncoder()
             try encoder.encodeTop(value, ValueCodec<T>.of(T.self))
@@ -80,7 +80,7 @@ struct FormatTests {
     }
 
     @Test("Strings of every short length round-trip, and bytes that are not UTF-8 are an error")
-    func strings() throws {
+    func stringsInFormat() throws {
         func read(_ bytes: [UInt8]) throws -> String {
             try ([Tag.string, UInt8(bytes.count)] + bytes).withUnsafeBytes {
                 var source = ByteSource($0)
@@ -239,7 +239,7 @@ struct FormatTests {
     }
 
     @Test("A file has one value at its top")
-    func tops() throws {
+    func topsInFormat() throws {
         let explicit = Shape(name: "", version: 0, kind: .record, layout: .explicit, keys: [])
         let one: [UInt8] = [Tag.record, 0, 0, 1]
         for (shape, values) in [(HandMade.top, one), (explicit, [Tag.record, 0, 0, 1] + HandMade.text("a") + [1])] {
@@ -267,7 +267,7 @@ struct FormatTests {
     }
 
     @Test("A decimal has only the digits that the format allows")
-    func decimals() throws {
+    func decimalsInFormat() throws {
         let most = "340282366920938463463374607431768211455"
         for (digits, exponent) in [("0", 0), ("-12", 127), ("007", -128), (most, 127), ("-" + most, -128), ("-0", 3)] {
             let bytes = decimal(digits, Int64(exponent))

@@ -103,7 +103,7 @@ struct FoundationFormTests {
     }
 
     @Test("A missing or nil value is replaced by a default, and an archive can be Data")
-    func defaults() throws {
+    func defaultsInFoundationForm() throws {
         let archiver = KeyedArchiver()
         try archiver.encode(Int?.none, forKey: "none")
         try archiver.encode(3, forKey: "three")

@@ -78,7 +78,7 @@ struct FoundationTests {
     }()
 
     @Test("Foo, Bar and Employee, and an object shared in a list", arguments: [ArchiveFormat.binary, .xml])
-    func graphs(_ format: ArchiveFormat) throws {
+    func graphsInFoundation(_ format: ArchiveFormat) throws {
         let foo = Foo("James", 40)
         let archiver = KeyedArchiver(format: format)
         try archiver.encode(foo, forKey: "myfoo")
@@ -93,14 +93,14 @@ struct FoundationTests {
     }
 
     @Test("An employee without keys, as Foundation's coder calls without keys see it")
-    func sequential() throws {
+    func sequentialInFoundation() throws {
         let archiver = SequentialArchiver(format: .binary)
         try archiver.encode(Employee("Ada", "Lovelace", 1815))
         #expect(try read(archiver.finish(), ["unkeyed:object"])["object"] == "Employee(Ada, Lovelace, 1815)")
     }
 
     @Test("Values of each kind")
-    func values() throws {
+    func valuesInFoundation() throws {
         let uuid = UUID()
         let archiver = KeyedArchiver(format: .binary)
         let expected: [(String, String)] = [

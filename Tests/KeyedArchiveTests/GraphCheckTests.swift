@@ -20,7 +20,7 @@ struct GraphCheckTests {
     }
 
     @Test("The check passes exactly the archives that can be read")
-    func agreement() throws {
+    func agreementInGraphCheck() throws {
         let bytes = try archive()
         var passed = 0
         var refused = 0
@@ -65,7 +65,7 @@ struct GraphCheckTests {
     }
 
     @Test("A graph that opens has all its objects, even if a byte was changed")
-    func objects() throws {
+    func objectsInGraphCheck() throws {
         let bytes = try archive()
         for position in 0..<bytes.count {
             var changed = bytes
@@ -76,7 +76,7 @@ struct GraphCheckTests {
     }
 
     @Test("Several threads may read one graph at once")
-    func threads() async throws {
+    func threadsInGraphCheck() async throws {
         let graph = try ArchivedGraph(try archive())
         let expected = Array(graph.objects)
         await withTaskGroup(of: Bool.self) { group in

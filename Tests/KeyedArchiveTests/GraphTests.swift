@@ -5,7 +5,7 @@ import Testing
 @Suite("Object graphs")
 struct GraphTests {
     @Test("An object encoded twice is one object, equal objects stay separate")
-    func sharing() throws {
+    func sharingInGraph() throws {
         let shared = Foo("Juliana", 7)
         let copy = try roundTrip([shared, Foo("Juliana", 7), shared])
         #expect(copy[0] === copy[2])
@@ -14,7 +14,7 @@ struct GraphTests {
     }
 
     @Test("Lists keep the identity of their objects, whatever their length", arguments: [1, 16, 17, 33, 1000, 5000])
-    func lists(_ count: Int) throws {
+    func listsInGraph(_ count: Int) throws {
         let foos = (0..<count).map { Foo("", $0) }
         let again = Array(repeating: foos[0], count: 2 * count)
         let copy = try roundTrip([foos, again, foos.reversed(), foos])
@@ -165,7 +165,7 @@ struct GraphTests {
     }
 
     @Test("A deep copy shares nothing with the original, and keeps sharing within itself")
-    func copies() throws {
+    func copiesInGraph() throws {
         let foo = Foo("Nicolas", 3)
         let bar = Bar([foo, foo])
         let copy = try KeyedArchiver.deepCopy(of: bar)

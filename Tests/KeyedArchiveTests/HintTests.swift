@@ -36,7 +36,7 @@ struct HintTests {
     }
 
     @Test("The first hint that is allowed is taken", arguments: [ArchiveFormat.binary, .xml])
-    func order(format: ArchiveFormat) throws {
+    func orderInHint(format: ArchiveFormat) throws {
         let bytes = try archive("Gone", hints: ["Foo", "Other", "Stand"], ["name": .string("x")], format: format)
         #expect(try KeyedUnarchiver.unarchive(Stand.self, from: bytes).name == "x")
         // A list does not accept a hint that is not on it.
@@ -86,7 +86,7 @@ struct HintTests {
     }
 
     @Test("A hint for a Foundation class makes it a value, unless the class is registered")
-    func values() throws {
+    func valuesInHint() throws {
         let bytes = try archive(
             "Bridged", hints: ["Unknown", "NSArray", "NSString"],
             ["kind": .integer(2), "NS.objects": .list([.integer(1), .integer(5)])])
@@ -100,7 +100,7 @@ struct HintTests {
     }
 
     @Test("An archive as PyObjC writes it is read by its hints")
-    func real() throws {
+    func realInHint() throws {
         let bytes = try Fixtures.real(named: "plaso__NSKeyedArchiver").bytes
         let root = try KeyedUnarchiver.unarchive([String: PropertyList].self, from: bytes)
         #expect(root["MyString"] == .string("Some string") && root["MyInteger"] == .integer(98))

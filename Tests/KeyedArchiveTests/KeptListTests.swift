@@ -6,7 +6,7 @@ import Testing
 @Suite("Objects of lists that their readers let go")
 struct KeptListTests {
     @Test("Objects of a list that was dropped are still there when they are referred to again")
-    func dropped() throws {
+    func droppedInKeptList() throws {
         let foos = (0..<20).map { Foo("foo \($0)", $0) }
         let archiver = KeyedArchiver()
         try archiver.encode(foos, forKey: "list")
@@ -25,7 +25,7 @@ struct KeptListTests {
     }
 
     @Test("Objects before the one that failed are still there when they are referred to again")
-    func failed() throws {
+    func failedInKeptList() throws {
         let foos: [Foo] = (0..<20).map { Foo("foo \($0)", $0) }
         let figures: [Figure] = (0..<12).map { Figure(x: $0) } + [Hexagon(x: 12)]
         let archiver = KeyedArchiver()

@@ -28,7 +28,7 @@ struct KeyedCompactTests {
     }
 
     @Test("Conversion both ways loses nothing", arguments: ["NSKeyedArchiver", "NSArchiver"])
-    func roundTrip(archiver: String) throws {
+    func roundTripInKeyedCompact(archiver: String) throws {
         let graph = try Self.sample(archiver: archiver)
         let compact = try graph.bytes(format: .compact)
         let back = try ArchivedGraph(compact, anyArchiver: true)
@@ -73,7 +73,7 @@ struct KeyedCompactTests {
     }
 
     @Test("A sequential archive is distinguished from one with keys")
-    func sequential() throws {
+    func sequentialInKeyedCompact() throws {
         let compact = try Self.sample(archiver: "NSArchiver").bytes(format: .compact)
         for open in [{ _ = try ArchivedGraph(compact) }, { _ = try KeyedUnarchiver(compact) }] as [() throws -> Void] {
             let error = #expect(throws: ArchiveError.self) { try open() }
@@ -83,7 +83,7 @@ struct KeyedCompactTests {
     }
 
     @Test("Invalid content is a thrown error")
-    func refused() throws {
+    func refusedInKeyedCompact() throws {
         let top = Shape(
             name: "", version: 0, kind: .record, layout: .keyed, keys: ["$archiver", "$version", "$top"])
         let empty = Shape(name: "", version: 0, kind: .record, layout: .keyed, keys: [])
@@ -112,7 +112,7 @@ struct KeyedCompactTests {
     }
 
     @Test("Real archives round-trip through the compact format")
-    func real() throws {
+    func realInKeyedCompact() throws {
         var count = 0
         for archive in try Fixtures.real() {
             let row = archive.name

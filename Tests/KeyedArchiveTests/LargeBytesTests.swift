@@ -59,7 +59,7 @@ struct LargeBytesTests {
     }
 
     @Test("The pieces handed over equal the whole, and an error of the receiver is rethrown")
-    func pieces() throws {
+    func piecesInLargeBytes() throws {
         struct Enough: Error {}
         for graph in try Self.graphs() {
             for source in [ArchiveFormat.compact, .binary, .xml] {
@@ -83,7 +83,7 @@ struct LargeBytesTests {
     }
 
     @Test("A graph that was read and changed is written with its changed and unchanged content")
-    func changed() throws {
+    func changedInLargeBytes() throws {
         for graph in try Self.graphs() {
             var read = try ArchivedGraph(graph.bytes(format: .binary))
             let before = read

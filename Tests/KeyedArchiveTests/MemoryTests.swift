@@ -35,7 +35,7 @@ struct MemoryTests {
     }
 
     @Test("None of the broken archives takes more than 64 MiB")
-    func fixtures() async throws {
+    func fixturesInMemory() async throws {
         await #expect(processExitsWith: .success) {
             let archives = try Fixtures.malformed()
             #expect(Fixtures.isCount(archives.count, ofOthers: 229, own: 200))
@@ -44,7 +44,7 @@ struct MemoryTests {
     }
 
     @Test("None of our own archives takes more than 64 MiB, except one of that size")
-    func handMade() async throws {
+    func handMadeInMemory() async throws {
         await #expect(processExitsWith: .success) {
             for (name, bytes) in HandMade.greedy { Self.check(name, bytes) }
             let honest = try KeyedArchiver.archive([Data](repeating: Data(count: 16 << 20), count: 5))

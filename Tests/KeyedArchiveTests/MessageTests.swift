@@ -29,7 +29,7 @@ struct MessageTests {
     }
 
     @Test("Values without keys come back in order, also from an encoder used again")
-    func tops() throws {
+    func topsInMessage() throws {
         let encoder = ObjectEncoder()
         for round in 0..<3 {
             encoder.reset()
@@ -48,7 +48,7 @@ struct MessageTests {
     }
 
     @Test("A failed message leaves nothing in the next one")
-    func reuse() throws {
+    func reuseInMessage() throws {
         struct Unwilling: Codable {
             var foo: Foo
             func encode(to encoder: any Encoder) throws {
@@ -204,7 +204,7 @@ struct MessageTests {
     }
 
     @Test("A slice keeps the archive alive, and a changed one is a copy")
-    func slices() throws {
+    func slicesInMessage() throws {
         final class Owner {
             let bytes: UnsafeMutableRawBufferPointer
             nonisolated(unsafe) static var alive = 0
@@ -332,7 +332,7 @@ struct MessageTests {
     }
 
     @Test("A shape's definition is read back as the same shape")
-    func shapes() throws {
+    func shapesInMessage() throws {
         let shape = Shape(name: "Fü", version: -3, kind: .object, layout: .keyed, keys: ["a", "b", ""])
         var offset = 2
         let read = try ([0, 0] + shape.definition + [7]).withUnsafeBytes {

@@ -57,7 +57,7 @@ struct NestingTests {
     }
 
     @Test("512 lists and structures, or lists and dictionaries, pass through each format, and more are refused")
-    func others() throws {
+    func othersInNesting() throws {
         try expectRoundTrip(Record.levels(512))
         try expectRefusal(Record.levels(516))
         try expectRoundTrip(Self.dictionaries(512))
@@ -65,7 +65,7 @@ struct NestingTests {
     }
 
     @Test("An object inside of a deep value is read, and refers to its own values and objects")
-    func objects() throws {
+    func objectsInNesting() throws {
         final class Leaf: ObjectCoding {
             let nest: Nest
             let next: Leaf?
@@ -146,7 +146,7 @@ struct NestingTests {
     }
 
     @Test("Generic graphs of deep values are read, compared, shown and written on a small stack")
-    func graphs() throws {
+    func graphsInNesting() throws {
         try onThread(stack: 512 << 10) {
             for bytes in [
                 try KeyedArchiver.archive(Nest.levels(512)), try KeyedArchiver.archive(Self.dictionaries(512)),

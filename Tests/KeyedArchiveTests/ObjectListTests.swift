@@ -92,7 +92,7 @@ struct ObjectListTests {
 
     @Test(
         "Lists of the class that holds them are read at any depth, and so are the keys behind them", arguments: counts)
-    func ownClass(count: Int) throws {
+    func ownClassInObjectList(count: Int) throws {
         let tree = Branch("root", (0..<count).map { Branch("\($0)", (0..<count).map { Branch("leaf \($0)") }) })
         let copy = try copy(tree)
         #expect(copy.names == tree.names)
@@ -112,7 +112,7 @@ struct ObjectListTests {
     }
 
     @Test("Elements that occur twice are one object", arguments: counts)
-    func twice(count: Int) throws {
+    func twiceInObjectList(count: Int) throws {
         let branches = (0..<count).map { Branch("\($0)") }
         let copy = try copy(Branch("root", branches + [Branch("between", branches)] + branches.reversed()))
         #expect(copy.children.count == 2 * count + 1)
@@ -123,7 +123,7 @@ struct ObjectListTests {
     }
 
     @Test("After an element that fails, the keys behind the list can be read", arguments: counts)
-    func failure(count: Int) throws {
+    func failureInObjectList(count: Int) throws {
         let branches = (0..<count).map { Branch("\($0)", [Branch("below")]) }
         let copy = try copy(Survivor(branches + [Fussy("fussy", [Branch("below")])] + branches))
         #expect(copy.branches == nil)
@@ -131,7 +131,7 @@ struct ObjectListTests {
     }
 
     @Test("A chain of lists that is too long is refused")
-    func tooLong() throws {
+    func tooLongInObjectList() throws {
         var limits = ArchiveLimits()
         limits.chain = 40
         var branch = Branch("last")

@@ -32,7 +32,7 @@ struct PropertyListTests {
     }
 
     @Test("Every kind of value keeps its kind in binary and XML")
-    func kinds() throws {
+    func kindsInPropertyList() throws {
         var graph = ArchivedGraph(archiver: "NSKeyedArchiver")
         let values: [ArchivedValue] = [
             .null, .bool(true), .bool(false), .integer(0), .integer(255), .integer(256), .integer(65_536),
@@ -80,14 +80,14 @@ struct PropertyListTests {
     }
 
     @Test("Offsets and references of all sizes are read", arguments: 1...8)
-    func sizes(_ size: Int) throws {
+    func sizesInPropertyList(_ size: Int) throws {
         let graph = try ArchivedGraph(HandMade.archive(uid: [1], offsetSize: size, referenceSize: size))
         #expect(graph.objects[1] == .value(.string("x")))
         try checkAllForms(graph)
     }
 
     @Test("Shared lists are read once, stay shared in binary, and throw in XML where they would grow too large")
-    func sharing() throws {
+    func sharingInPropertyList() throws {
         for (levels, fits) in [(5, true), (24, false), (60, false)] {
             let graph = try ArchivedGraph(HandMade.shared(levels: levels))
             #expect(graph.sharedValues.count == levels - 1)
@@ -120,7 +120,7 @@ struct PropertyListTests {
     }
 
     @Test("Lists nested 100,000 deep are read, written and compared")
-    func deep() throws {
+    func deepInPropertyList() throws {
         let depth = 100_000
         let text = String(repeating: "<array>", count: depth) + String(repeating: "</array>", count: depth)
         let graph = try ArchivedGraph(archive(objects: text))
@@ -171,7 +171,7 @@ struct PropertyListTests {
     }
 
     @Test("Declared entities are not expanded, and errors name other encodings and old styles")
-    func refused() {
+    func refusedInPropertyList() {
         let bomb = """
             <?xml version="1.0"?><!DOCTYPE plist [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><plist><string>&b;</string></plist>
             """
@@ -199,7 +199,7 @@ struct PropertyListTests {
     }
 
     @Test("User keys that begin with $ and values without keys are distinguished")
-    func dollarKeys() throws {
+    func dollarKeysInPropertyList() throws {
         let object = """
             <dict><key>$class</key>\(uid(2))<key>$$class</key><integer>1</integer><key>$0</key><integer>2</integer>
             <key>$$0</key><integer>3</integer><key>$1</key><integer>4</integer></dict>
@@ -273,7 +273,7 @@ struct PropertyListTests {
     }
 
     @Test("A graph of Apple's layout can be changed and written back")
-    func changes() throws {
+    func changesInPropertyList() throws {
         var graph = try ArchivedGraph(
             archive(
                 objects: """

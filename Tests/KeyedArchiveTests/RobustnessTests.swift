@@ -19,7 +19,7 @@ struct RobustnessTests {
     }
 
     @Test("An archive truncated anywhere is a thrown error")
-    func truncation() throws {
+    func truncationInRobustness() throws {
         let bytes = try KeyedArchiver.archive(Mixed())
         for length in 0..<bytes.count {
             #expect(throws: ArchiveError.self, "\(length) of \(bytes.count) bytes") {
@@ -85,7 +85,7 @@ struct RobustnessTests {
     }
 
     @Test("A type with more keys than the limit is written with its keys inline, and refused where it was not")
-    func keys() throws {
+    func keysInRobustness() throws {
         var limits = ArchiveLimits()
         limits.keys = 10
         let value = Everything()
@@ -99,7 +99,7 @@ struct RobustnessTests {
     }
 
     @Test("Each limit is enforced when writing and when reading")
-    func limits() throws {
+    func limitsInRobustness() throws {
         func check<T: Codable>(_ value: T, _ change: (inout ArchiveLimits) -> Void) throws {
             var limits = ArchiveLimits()
             change(&limits)
@@ -124,7 +124,7 @@ struct RobustnessTests {
     }
 
     @Test("An integer that does not fit, a wrong type and a missing key name the path")
-    func paths() throws {
+    func pathsInRobustness() throws {
         struct Wide: Codable { var list: [Int] }
         struct Narrow: Codable { var list: [Int8] }
         var error = #expect(throws: ArchiveError.self) {
@@ -191,7 +191,7 @@ struct RobustnessTests {
     }
 
     @Test("A key encoded twice is a thrown error")
-    func duplicateKeys() throws {
+    func duplicateKeysInRobustness() throws {
         let archiver = KeyedArchiver()
         try archiver.encode(1, forKey: "a")
         try archiver.encode(2, forKey: "a")

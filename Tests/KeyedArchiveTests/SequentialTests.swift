@@ -51,7 +51,7 @@ struct SequentialTests {
     }
 
     @Test("A class that encodes with or without keys round-trips both ways", arguments: formats)
-    func employee(_ format: ArchiveFormat) throws {
+    func employeeInSequential(_ format: ArchiveFormat) throws {
         let ada = Employee("Ada", "Lovelace", 1815)
         let archiver = SequentialArchiver(format: format)
         try archiver.encode([ada, Employee("Alan", "Turing", 1912), ada])
@@ -75,7 +75,7 @@ struct SequentialTests {
     }
 
     @Test("Another order, another type and keys are clear errors", arguments: formats)
-    func confusion(_ format: ArchiveFormat) throws {
+    func confusionInSequential(_ format: ArchiveFormat) throws {
         let archiver = SequentialArchiver(format: format)
         try archiver.encode(Employee("Ada", "Lovelace", 1815))
         let bytes = try archiver.finish()
@@ -99,7 +99,7 @@ struct SequentialTests {
     }
 
     @Test("Values with and without keys can be in one object", arguments: formats)
-    func mixed(_ format: ArchiveFormat) throws {
+    func mixedInSequential(_ format: ArchiveFormat) throws {
         let parent = Mixed([1, 2], "parent")
         parent.child = Mixed([], "child")
         parent.child?.parent = parent
@@ -113,7 +113,7 @@ struct SequentialTests {
     }
 
     @Test("Thousands of values in a row", arguments: formats)
-    func many(_ format: ArchiveFormat) throws {
+    func manyInSequential(_ format: ArchiveFormat) throws {
         let archiver = SequentialArchiver(format: format)
         for number in 0..<5000 { try archiver.encode("value \(number)") }
         let unarchiver = try SequentialUnarchiver(archiver.finish())

@@ -11,7 +11,7 @@ import Testing
 @Suite("Values")
 struct ValueTests {
     @Test("Every kind of value round-trips")
-    func everything() throws {
+    func everythingInValue() throws {
         let value = Everything()
         #expect(try roundTrip(value) == value)
     }
@@ -29,7 +29,7 @@ struct MetatypeCacheTests {
     private func list<T: Decodable>(of type: T.Type) -> any Decodable.Type { [T].self }
 
     @Test("Both of any two types are found")
-    func pairs() {
+    func pairsInMetatypeCache() {
         var types: [any Decodable.Type] = [Int.self]
         while types.count < 100 {
             let last: any Decodable.Type = types[types.count - 1]

@@ -106,7 +106,7 @@ struct VersionTests {
     }
 
     @Test("A field that is there is read, and older programs skip it, with each coder", arguments: CodableDoor.allCases)
-    func fields(_ door: CodableDoor) throws {
+    func fieldsInVersion(_ door: CodableDoor) throws {
         let new = New.Job(
             path: "a", mode: .fast, shapes: [.circle(radius: 1)], retries: 7, tags: ["x", "y"], weights: ["x": 2],
             days: [4], isUrgent: true, isQuiet: true, cost: 2.5, limit: 5, style: .bold, note: "z")
@@ -115,7 +115,7 @@ struct VersionTests {
     }
 
     @Test("A field is written as its plain value", arguments: CodableDoor.allCases)
-    func form(_ door: CodableDoor) throws {
+    func formInVersion(_ door: CodableDoor) throws {
         struct Marked: Codable, Equatable { @Defaulted<New.Job.Retries> var count = 1 }
         struct Plain: Codable, Equatable { var count: Int }
         #expect(try door.pass(Marked(count: 3), as: Plain.self) == Plain(count: 3))
@@ -260,7 +260,7 @@ struct VersionTests {
     }
 
     @Test("An enum that is not open throws for a case of a later version", arguments: CodableDoor.ours)
-    func closed(_ door: CodableDoor) throws {
+    func closedInVersion(_ door: CodableDoor) throws {
         enum Closed: String, Codable { case fast }
         let error = #expect(throws: ArchiveError.self) { try door.pass([New.Mode.exact], as: [Closed].self) }
         #expect(error?.code == .thrownByType && error?.steps.last == .index(0), "\(error as Any)")

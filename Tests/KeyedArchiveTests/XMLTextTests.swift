@@ -27,7 +27,7 @@ struct XMLTextTests {
     }
 
     @Test("Control characters, unpaired surrogates and others are replaced in the text, and come back")
-    func replaced() throws {
+    func replacedInXMLText() throws {
         var texts: [[UInt16]] = [
             [0], [0x1B, 0x5B, 0xFFFD, 0x1B], [0xFFFD], [0xFFFE, 0xFFFF], [0xD800], [0xDC00, 0xD800],
             [0xD800, 0xD800, 0xDC00],
@@ -46,7 +46,7 @@ struct XMLTextTests {
     }
 
     @Test("The attribute lists the units for which U+FFFD stands")
-    func form() throws {
+    func formInXMLText() throws {
         let xml = try graph([.brokenString([0x1B, 0x41, 0xFFFD, 0xD800]), .string("\u{FFFD}\r")]).bytes(format: .xml)
         let text = String(decoding: xml, as: UTF8.self)
         #expect(text.contains("<string replaced=\"1b,fffd,d800\">\u{FFFD}A\u{FFFD}\u{FFFD}</string>\n"))
@@ -62,7 +62,7 @@ struct XMLTextTests {
     }
 
     @Test("Each archive, and each broken one that opens, becomes XML that any parser opens")
-    func archives() throws {
+    func archivesInXMLText() throws {
         for archive in try Fixtures.real().map(\.archive) + Fixtures.malformed() {
             guard let graph = try? ArchivedGraph(archive.bytes, anyArchiver: true),
                 let xml = try? graph.bytes(format: .xml)

@@ -64,7 +64,7 @@ struct ActivationTests {
     }
 
     @Test("What was meant for another process, or names too many, is not taken")
-    func foreign() throws {
+    func foreignInActivation() throws {
         // Beyond what can be open: whatever count is believed, nothing is there.
         let first = Self.unused(0)
         setenv("LISTEN_PID", "1", 1)

@@ -6,7 +6,7 @@ import Testing
 @Suite("The memory of large messages", .bounded())
 struct BlockPoolTests {
     @Test("Memory that was given back serves the next message of about that size")
-    func usedAgain() throws {
+    func usedAgainInBlockPool() throws {
         let pool = BlockPool(isTimed: false)
         let first = try #require(pool.take(1 << 20))
         #expect(first.size >= 1 << 20)
@@ -55,7 +55,7 @@ struct BlockPoolTests {
     }
 
     @Test("The memory of a message is kept for the next one when the message is let go")
-    func blocks() async throws {
+    func blocksInBlockPool() async throws {
         await #expect(processExitsWith: .success) {
             var block = MessageBlock.make(count: 3 << 20)
             let start = block?.bytes.baseAddress

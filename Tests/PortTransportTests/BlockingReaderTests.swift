@@ -21,7 +21,7 @@ struct BlockingReaderTests {
     }
 
     @Test("Blocking calls in a row, and the loop reads again after them", arguments: kinds)
-    func row(kind: ChannelTests.Kind) async throws {
+    func rowInBlockingReader(kind: ChannelTests.Kind) async throws {
         try await row(kind: kind, on: .shared)
     }
 
@@ -44,7 +44,7 @@ struct BlockingReaderTests {
     }
 
     @Test("Several threads at once: each gets its answer, whichever of them reads it")
-    func several() async throws {
+    func severalInBlockingReader() async throws {
         let (a, b, here, there) = try await Self.echo(.socketpair)
         let numbers = Guarded(0)
         let counter = Counter(numbers)
@@ -74,7 +74,7 @@ struct BlockingReaderTests {
     }
 
     @Test("A deadline, a signal, a cancellation and the peer's end each end the wait", arguments: kinds)
-    func ends(kind: ChannelTests.Kind) async throws {
+    func endsInBlockingReader(kind: ChannelTests.Kind) async throws {
         try await ends(kind: kind, on: .shared)
     }
 

@@ -69,7 +69,7 @@ struct ChannelStateTests {
     }
 
     @Test("A channel ends once")
-    func end() {
+    func endInChannelState() {
         let expected: [(LifeState, LifeState, LifeState.EndAction)] = [
             (.created, .cancelled, .shutDown), (.started, .ending, .shutDown), (.cancelled, .cancelled, .refuse),
             (.ending, .ending, .refuse), (.discarded, .discarded, .refuse), (.over, .over, .refuse),
@@ -95,7 +95,7 @@ struct ChannelStateTests {
     }
 
     @Test("The last side to leave closes the link", arguments: [LinkUsers.input, .output])
-    func users(first: LinkUsers) {
+    func usersInChannelState(first: LinkUsers) {
         var users: LinkUsers = [.input, .output]
         expect(users.leave(first) == .none)
         expect(users.leave(first) == .none)
@@ -114,7 +114,7 @@ struct ChannelStateTests {
     }
 
     @Test("Nothing follows a whole write of an open channel, and something does in every other state")
-    func quiet() {
+    func quietInChannelState() {
         expect(writing().isQuiet)
         expect(writing { $0.outliveInput() }.isQuiet)
         expect(writing { $0.share() }.isQuiet)
@@ -162,7 +162,7 @@ struct ChannelStateTests {
     }
 
     @Test("A closed output is given up once, by the thread that writes if there is one")
-    func close() {
+    func closeInChannelState() {
         var output = OutputLifecycle()
         expect(output.close() == .discard)
         expect(output.close() == .none)
@@ -175,7 +175,7 @@ struct ChannelStateTests {
     }
 
     @Test("After a failed write the channel ends, or what the peer has sent is read first")
-    func failure() {
+    func failureInChannelState() {
         var output = OutputLifecycle()
         expect(output.fail() == .drain && output.isClosed)
         output = writing()
@@ -206,7 +206,7 @@ struct ChannelStateTests {
     }
 
     @Test("An output that outlives the input ends the channel when it has finished")
-    func outliving() {
+    func outlivingInChannelState() {
         var output = OutputLifecycle()
         output.outliveInput()
         expect(output.bound == .finish)
@@ -229,7 +229,7 @@ struct ChannelStateTests {
     // MARK: Blocking reader
 
     @Test("One thread reads at a time, and the loop is stopped once")
-    func reader() {
+    func readerInChannelState() {
         var reader = EndpointReader.loop
         expect(!reader.leave(reserving: true) && reader == .loop)
         expect(reader.enter() == .stopLoop)
@@ -245,7 +245,7 @@ struct ChannelStateTests {
     }
 
     @Test("The input is reserved after some calls in a row, and a gap ends the row")
-    func row() {
+    func rowInChannelState() {
         var reader = BlockingReader()
         for now in [1_000_000, 1_100_000, 1_200_000] as [UInt64] {
             reader.countCall(at: now)

@@ -67,7 +67,7 @@ struct ChildProcessTests {
 
     #if os(Linux)
         @Test("Arguments and variables reach a program byte for byte, also those that it inherits")
-        func bytes() async {
+        func bytesInChildProcess() async {
             await #expect(processExitsWith: .success) {
                 let folder = try TemporaryFolder()
                 let inherited: [CChar] = [-1, -61, 65, 0]

@@ -77,7 +77,7 @@ struct DescriptorTests {
     }
 
     @Test("The most descriptors a frame can carry arrive; one more ends the channel and leaks none")
-    func most() async throws {
+    func mostInDescriptor() async throws {
         var names: Set<String> = []
         let (a, b, here, there) = try await channels(.socketpair)
         names = Self.names(a, b)
@@ -95,7 +95,7 @@ struct DescriptorTests {
     }
 
     @Test("Descriptors announced and not sent, and sent and not announced, break the protocol and are closed")
-    func hostile() async throws {
+    func hostileInDescriptor() async throws {
         var names: Set<String> = []
         for announces in [true, false] {
             let (mine, theirs) = try ChannelEndpoint.socketPairDescriptors()
@@ -127,7 +127,7 @@ struct DescriptorTests {
     }
 
     @Test("A pipe refuses them: sending ends the channel, and so does a peer that announces some")
-    func pipes() async throws {
+    func pipesInDescriptor() async throws {
         var names: Set<String> = []
         let (a, b, here, there) = try await channels(.pipes)
         names = Self.names(a, b)
@@ -141,7 +141,7 @@ struct DescriptorTests {
     }
 
     @Test("Those of frames that are not read any more are closed with the channel")
-    func unread() async throws {
+    func unreadInDescriptor() async throws {
         var names: Set<String> = []
         do {
             let (mine, theirs) = try ChannelEndpoint.socketPairDescriptors()

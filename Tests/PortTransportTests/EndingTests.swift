@@ -49,7 +49,7 @@ struct EndingTests {
     }
 
     @Test("A handler that throws ends the channel with its error, after its last word was sent")
-    func throwing() async throws {
+    func throwingInEnding() async throws {
         struct Refused: Error {}
         let holder = Guarded<Channel?>(nil)
         let shared = Holder(holder)
@@ -98,7 +98,7 @@ struct EndingTests {
     }
 
     @Test("The end of the input inside a frame or a large message is an error", arguments: [5, 12, 40])
-    func truncation(count: Int) async throws {
+    func truncationInEnding(count: Int) async throws {
         let (mine, theirs) = try ChannelEndpoint.socketPairDescriptors()
         let there = Recorder()
         let b = Channel(endpoint: try .socket(theirs), loop: EventLoop.shared)
@@ -194,7 +194,7 @@ struct EndingTests {
     }
 
     @Test("Without credit no large message follows one that fills the window; frames do")
-    func credit() async throws {
+    func creditInEnding() async throws {
         let configuration = ChannelConfiguration(window: 100_000)
         let (a, b, here, there) = try await channels(.socketpair, configuration)
         a.sendLarge(pattern(90_000))
@@ -214,7 +214,7 @@ struct EndingTests {
     }
 
     @Test("A small frame passes a large message that is under way")
-    func passing() async throws {
+    func passingInEnding() async throws {
         let (mine, theirs) = try ChannelEndpoint.socketPair()
         let here = Recorder()
         let there = Recorder()
@@ -232,7 +232,7 @@ struct EndingTests {
     }
 
     @Test("A started channel whose user is gone lives until its peer is gone, and is freed then")
-    func lifetime() async throws {
+    func lifetimeInEnding() async throws {
         weak var gone: Channel?
         let (mine, theirs) = try ChannelEndpoint.socketPairDescriptors()
         let here = Recorder()

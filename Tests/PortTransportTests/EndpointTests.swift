@@ -22,7 +22,7 @@ struct EndpointTests {
     }
 
     @Test("A path that cannot work is an error that says why and names it")
-    func paths() throws {
+    func pathsInEndpoint() throws {
         let directory = try TemporaryFolder()
         defer { directory.remove() }
         let long = directory.path + "/" + String(repeating: "x", count: 120)
@@ -42,7 +42,7 @@ struct EndpointTests {
     }
 
     @Test("A name taken twice is refused; a stale one is replaced; both files go at close")
-    func names() throws {
+    func namesInEndpoint() throws {
         let directory = try TemporaryFolder()
         defer { directory.remove() }
         let path = directory.path + "/s"
@@ -102,7 +102,7 @@ struct EndpointTests {
     }
 
     @Test("A launched child talks over a socketpair or its standard streams, is known, and leaves no zombie")
-    func children() async throws {
+    func childrenInEndpoint() async throws {
         for transport in [ChildProcess.Transport.socketpair, .pipes] {
             let arguments = ["-c", transport == .pipes ? "exec cat" : "exec cat <&3 >&3"]
             let (child, endpoint) = try ChildProcess.launch("/bin/sh", arguments: arguments, over: transport)
@@ -121,7 +121,7 @@ struct EndpointTests {
     }
 
     @Test("A child that is killed is the end of its channel, and its status says so")
-    func killed() async throws {
+    func killedInEndpoint() async throws {
         let (child, endpoint) = try ChildProcess.launch("/bin/sh", arguments: ["-c", "exec cat <&3 >&3"])
         let here = Recorder()
         let a = Channel(endpoint: endpoint, loop: EventLoop.shared)
@@ -137,7 +137,7 @@ struct EndpointTests {
 
     #if os(Linux)
         @Test("Without descriptors a listener neither dies nor spins, and accepts when there are some again")
-        func exhaustion() async throws {
+        func exhaustionInEndpoint() async throws {
             let directory = try TemporaryFolder()
             let path = directory.path + "/s"
             let worked = await onPlainThread { () -> Bool in

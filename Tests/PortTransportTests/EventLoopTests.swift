@@ -70,7 +70,7 @@ struct EventLoopTests {
     }
 
     @Test("When no thread is left, the event hook says so, and work goes on when one comes back")
-    func exhaustion() async throws {
+    func exhaustionInEventLoop() async throws {
         let gate = Gate()
         let loop: EventLoop = try await withCheckedThrowingContinuation { continuation in
             do {
@@ -100,7 +100,7 @@ struct EventLoopTests {
     }
 
     @Test("Work runs in order and a piece at a time, as long as none is taken over")
-    func order() async throws {
+    func orderInEventLoop() async throws {
         // So long that it does not come to that on the busiest machine.
         let loop = try EventLoop(configuration: EventLoop.Configuration(takeover: .seconds(60)))
         let seen = Guarded<[Int]>([])

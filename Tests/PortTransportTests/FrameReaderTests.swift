@@ -126,7 +126,7 @@ struct FrameReaderTests {
     }
 
     @Test("A large message that has no room in the window is refused at its first byte")
-    func window() throws {
+    func windowInFrameReader() throws {
         var limits = FrameReader.Limits()
         limits.window = 10
         let openers = Self.frame(2, 0x80, Self.number(8)) + Self.frame(2, 0x80, Self.number(8))
@@ -155,7 +155,7 @@ struct FrameReaderTests {
     private static let opener: [UInt8] = [8, 0, 0, 0, 2, 0x80, 0, 0, 0x2C, 1, 0, 0, 0, 0, 0, 0]
 
     @Test("Continuations in pieces of a region mix with those in the stream")
-    func pieces() throws {
+    func piecesInFrameReader() throws {
         let streamed: [UInt8] = [10, 0, 0, 0, 0xFF, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 3, 4]
         let stream = Self.opener + Self.piece(100, flags: 4) + streamed + Self.piece(198, flags: 5)
         let nines = { [UInt8](repeating: 9, count: $0) }

@@ -59,7 +59,7 @@
         @Test(
             "Other channels go on, whether it is read here or written", .enabled(if: MissingPage.isAvailable),
             arguments: [true, false])
-        func held(isRead: Bool) async throws {
+        func heldInHeldPipe(isRead: Bool) async throws {
             let others = try HeldThreadTests.Bystanders()
             let input = try ChannelEndpoint.pipeDescriptors()
             let output = try ChannelEndpoint.pipeDescriptors()

@@ -62,7 +62,7 @@ struct ListenerPathTests {
     }
 
     @Test("The lock says what it is and who has it, and only its owner can read it")
-    func content() throws {
+    func contentInListenerPath() throws {
         let folder = try TemporaryFolder()
         let listener = try SocketListener(path: folder.socket, version: 7)
         let lines = try #require(Self.text(folder.path(".s.distant-lock"))).split(separator: "\n")
@@ -103,7 +103,7 @@ struct ListenerPathTests {
     }
 
     @Test("A lock of another user is the reason for a refusal", .enabled(if: geteuid() == 0))
-    func otherUser() throws {
+    func otherUserInListenerPath() throws {
         let folder = try TemporaryFolder()
         let lock = folder.path(".s.distant-lock")
         try Self.write(Self.heading, lock)
@@ -130,7 +130,7 @@ struct ListenerPathTests {
     }
 
     @Test("A refusal names the process that listens, also one that takes no lock")
-    func holder() throws {
+    func holderInListenerPath() throws {
         let folder = try TemporaryFolder()
         let listener = try SocketListener(path: folder.socket)
         let taken = Self.error { try SocketListener(path: folder.socket) }
@@ -215,7 +215,7 @@ struct ListenerPathTests {
     }
 
     @Test("Files that have come in the place of a listener's are not removed")
-    func replaced() throws {
+    func replacedInListenerPath() throws {
         let folder = try TemporaryFolder()
         let lock = folder.path(".s.distant-lock")
         let listener = try SocketListener(path: folder.socket)

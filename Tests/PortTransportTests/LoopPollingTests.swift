@@ -106,7 +106,7 @@ struct LoopPollingTests {
 
     #if os(Linux)
         @Test("A loop sleeps although the peer has changed the loop's own count of what it has read")
-        func foreignCount() async throws {
+        func foreignCountInLoopPolling() async throws {
             try await spinning(.milliseconds(1)) { loop in
                 let (a, b, here, there) = try await channels(.sharedMemory, on: loop)
                 for index in 0..<100 {

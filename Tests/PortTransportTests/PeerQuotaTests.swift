@@ -8,7 +8,7 @@ struct PeerQuotaTests {
     private let three = PeerIdentity.user(3)
 
     @Test("A peer has half of what the others leave, and the first piece of what is left")
-    func half() {
+    func halfInPeerQuota() {
         let quota = PeerQuota(100)
         #expect(quota.reserve(30, for: one) && quota.reserve(20, for: one) && !quota.reserve(1, for: one))
         #expect(quota.reserve(20, for: two) && quota.reserve(5, for: two) && !quota.reserve(1, for: two))
@@ -25,7 +25,7 @@ struct PeerQuotaTests {
     }
 
     @Test("A peer has half of the descriptors, or as many as the program has set")
-    func descriptors() {
+    func descriptorsInPeerQuota() {
         let descriptors = PeerDescriptors()
         let half = PeerDescriptors.most / 2
         #expect(descriptors.reserve(half, for: one) && !descriptors.reserve(1, for: one))

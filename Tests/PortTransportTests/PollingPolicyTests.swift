@@ -81,7 +81,7 @@ struct PollingPolicyTests {
     }
 
     @Test("A poll that is answered earns, one that is not costs eight times that, and credit has a bound")
-    func credit() {
+    func creditInPollingPolicy() {
         var place = Place()
         place.earn()
         expect(place.polls(), true)
@@ -195,7 +195,7 @@ struct PollingPolicyTests {
     }
 
     @Test("In random schedules polls that fail are few", arguments: 0..<50)
-    func random(round: Int) {
+    func randomInPollingPolicy(round: Int) {
         let seed = TestSeed.next()
         var generator = SeededGenerator(seed: seed)
         var place = Place()

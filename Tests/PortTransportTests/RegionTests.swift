@@ -70,7 +70,7 @@ import Testing
         }
 
         @Test("Large messages take the ring until the reader has taken a region")
-        func agreement() throws {
+        func agreementInRegion() throws {
             let ends = try Ends()
             defer { ends.close() }
             #expect(!ends.fill(1, 10))
@@ -88,7 +88,7 @@ import Testing
         }
 
         @Test("A reader that knows no regions, or could not take one, gets no offers")
-        func unwanted() throws {
+        func unwantedInRegion() throws {
             let plain = try SharedPathTests.Ends()
             defer { plain.close() }
             #expect(!plain.maker.streamed(64 << 20, regionAfter: 2 << 20) { _, _ in true })
@@ -105,7 +105,7 @@ import Testing
         }
 
         @Test("Pieces are used again once they are read, and the writer is notified")
-        func usedAgain() throws {
+        func usedAgainInRegion() throws {
             let ends = try Ends()
             defer { ends.close() }
             try ends.agree()
@@ -130,7 +130,7 @@ import Testing
         }
 
         @Test("An idle region is released by both sides, and a later burst gets another")
-        func release() throws {
+        func releaseInRegion() throws {
             let ends = try Ends()
             defer { ends.close() }
             try ends.agree()
@@ -151,7 +151,7 @@ import Testing
         }
 
         @Test("A peer has half of the regions that the others leave, and each has one")
-        func most() async {
+        func mostInRegion() async {
             await #expect(processExitsWith: .success) {
                 var kept: [Region] = []
                 var taken: [Region] = []
@@ -184,7 +184,7 @@ import Testing
         }
 
         @Test("A region that its sender could change beneath its reader is refused", arguments: Wrong.allCases)
-        func foreign(_ wrong: Wrong) throws {
+        func foreignInRegion(_ wrong: Wrong) throws {
             var ends: [CInt] = [-1, -1]
             let file: CInt
             switch wrong {

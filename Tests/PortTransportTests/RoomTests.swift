@@ -92,7 +92,7 @@ struct RoomTests {
     }
 
     @Test("A channel whose peer reads nothing ends when too many small frames are unsent")
-    func unread() throws {
+    func unreadInRoom() throws {
         let side = try Side(unsentFrames: 10_000, mostUnsentFrames: 50_000)
         // The link takes the first one.
         for _ in 0..<51 { side.sendFrame() }
@@ -120,7 +120,7 @@ struct RoomTests {
     @Test(
         "A large message has room when it fits and half of the limit is unsent",
         arguments: [(400_000, 500_000), (900_000, 100_000), (2_000_000, 0)])
-    func largeMessages(wanted: Int, mark: Int) throws {
+    func largeMessagesInRoom(wanted: Int, mark: Int) throws {
         let side = try Side(unsentMessages: 1_000_000)
         for _ in 0..<2 { side.channel.sendLarge(pattern(400_000)) }
         #expect(!side.channel.hasMessageRoom(for: wanted))
@@ -137,7 +137,7 @@ struct RoomTests {
     }
 
     @Test("The owner is notified when as few answers are unsent as it asked for, whatever else is")
-    func answers() throws {
+    func answersInRoom() throws {
         let side = try Side()
         // The link takes the first one.
         side.sendFrame()

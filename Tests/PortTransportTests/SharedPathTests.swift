@@ -58,7 +58,7 @@ import Testing
         }
 
         @Test("A writer says where it runs, and the other side takes any value for a hint")
-        func processor() throws {
+        func processorInSharedPath() throws {
             let ends = try Ends()
             defer { ends.close() }
             #expect(!ends.taker.peerIsHere)
@@ -95,7 +95,7 @@ import Testing
         }
 
         @Test("A thread that polls trusts its own count of what was read, not the one that the peer can write")
-        func foreignCount() throws {
+        func foreignCountInSharedPath() throws {
             let ends = try Ends()
             defer { ends.close() }
             let peek = ends.taker.peek()
@@ -131,7 +131,7 @@ import Testing
 
         @Test(
             "Bytes come out as they went in, whatever the pieces and wherever the ring ends", arguments: [1, 77, 4_711])
-        func pieces(seed: UInt64) throws {
+        func piecesInSharedPath(seed: UInt64) throws {
             let ends = try Ends()
             defer { ends.close() }
             var random = SeededGenerator(seed: seed)
@@ -152,7 +152,7 @@ import Testing
         }
 
         @Test("A full ring takes nothing more, and takes again what has been read")
-        func full() throws {
+        func fullInSharedPath() throws {
             let ends = try Ends()
             defer { ends.close() }
             let bytes = pattern(SharedMemoryTransport.capacity + 1)
@@ -217,7 +217,7 @@ import Testing
         }
 
         @Test("A thread that looks for answers is woken by them, and the doorbell rings for the rest")
-        func answers() async throws {
+        func answersInSharedPath() async throws {
             let ends = try Ends()
             defer { ends.close() }
             let doorbell = Listener(ends.taker.doorbell)
@@ -301,7 +301,7 @@ import Testing
         }
 
         @Test("What is no such memory, and no doorbell, is refused")
-        func foreign() throws {
+        func foreignInSharedPath() throws {
             let ends = try Ends()
             defer { ends.close() }
             let good = ends.descriptors

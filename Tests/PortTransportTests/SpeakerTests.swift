@@ -100,7 +100,7 @@ import Testing
         }
 
         @Test("Without a descriptor to spare, the process is not watched, and the channel goes on")
-        func noDescriptor() throws {
+        func noDescriptorInSpeaker() throws {
             guard case .unknown = EventLoop.shared.watch(getppid(), given: -EMFILE) else {
                 Issue.record("it is watched")
                 return

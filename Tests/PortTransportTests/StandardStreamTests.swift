@@ -77,7 +77,7 @@ struct StandardStreamTests {
     }
 
     @Test("No descriptor that is opened has the number of one that is closed, and reading and printing still fail")
-    func closed() async {
+    func closedInStandardStream() async {
         await #expect(processExitsWith: .success) {
             for way in Way.allCases {
                 var fault: String? = "not tried"
@@ -123,7 +123,7 @@ struct StandardStreamTests {
     }
 
     @Test("A socket that is a standard stream of this process is moved, and what is printed stays out of it")
-    func adopted() async {
+    func adoptedInStandardStream() async {
         await #expect(processExitsWith: .success) {
             let (one, other) = try ChannelEndpoint.socketPairDescriptors()
             dup2(one, 1)

@@ -77,7 +77,7 @@
         }
 
         @Test("A kernel that can refuses them, and the peer's write fails", .enabled(if: kernelRefuses))
-        func refused() async throws {
+        func refusedInUnaskedDescriptor() async throws {
             let (mine, theirs) = try ChannelEndpoint.socketPairDescriptors()
             let there = Recorder()
             let b = Channel(endpoint: try .socket(theirs), loop: EventLoop.shared, configuration: Self.takesNone)
@@ -133,7 +133,7 @@
         }
 
         @Test("One that was not read is closed elsewhere when its channel ends")
-        func unread() async throws {
+        func unreadInUnaskedDescriptor() async throws {
             let bystanders = try Bystanders()
             let (mine, theirs) = try ChannelEndpoint.socketPairDescriptors()
             // More than one read takes lies before it.

@@ -14,7 +14,7 @@ import Testing
 @Suite("Blocking calls from threads without a task", .bounded())
 struct BlockingTests {
     @Test("A thread calls and gets results, errors and references")
-    func calls() async throws {
+    func callsInBlocking() async throws {
         let pair = try await Pair()
         let client = pair.client
         let outcome = try await onThread {
@@ -36,7 +36,7 @@ struct BlockingTests {
     }
 
     @Test("Callbacks run while a thread waits for its call")
-    func callback() async throws {
+    func callbackInBlocking() async throws {
         let pair = try await Pair()
         let client = pair.client
         let observer = Observer()
@@ -55,7 +55,7 @@ struct BlockingTests {
     }
 
     @Test("Several threads call over one connection at the same time")
-    func threads() async throws {
+    func threadsInBlocking() async throws {
         let pair = try await Pair()
         let client = pair.client
         let sum = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -77,7 +77,7 @@ struct BlockingTests {
     }
 
     @Test("One-way messages from a thread arrive in order, even when the queue is full")
-    func oneWay() async throws {
+    func oneWayInBlocking() async throws {
         var server = Connection.Configuration.patient
         server.limits.queuedCalls = 8
         let pair = try await Pair(server: server)
@@ -157,7 +157,7 @@ struct BlockingTests {
     }
 
     @Test("In a task and on the loop's thread a blocking call throws")
-    func refused() async throws {
+    func refusedInBlocking() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
         await expectCode(.wouldBlock) { let _: Int = try directory.echo.blocking(1) }
@@ -168,7 +168,7 @@ struct BlockingTests {
     }
 
     @Test("A deadline and the death of the peer end a blocking call")
-    func ends() async throws {
+    func endsInBlocking() async throws {
         let pair = try await Pair()
         let client = pair.client
         let codes = try await onThread { () -> [ConnectionError.Code] in
@@ -204,7 +204,7 @@ struct BlockingTests {
 
     #if canImport(Glibc)
         @Test("A thread that has no descriptor left for a poller reads without one")
-        func noDescriptors() async {
+        func noDescriptorsInBlocking() async {
             await #expect(processExitsWith: .success) {
                 let overSocket = try await Pair()
                 let overPipes = try await Pair(over: .pipes)

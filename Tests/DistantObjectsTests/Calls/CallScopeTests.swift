@@ -103,7 +103,7 @@ struct CallScopeTests {
     }
 
     @Test("In run, cancelling the task cancels its call, even a child's or one over another connection")
-    func run() async throws {
+    func runInCallScope() async throws {
         let (first, second) = (try await Pair(), try await Pair())
         do {
             let (here, there) = (try await first.client.root, try await second.client.root)

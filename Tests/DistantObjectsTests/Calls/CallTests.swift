@@ -5,7 +5,7 @@ import Testing
 @Suite("Calls", .bounded())
 struct CallTests {
     @Test("A graph is sent by copy, so changes by the method do not affect the original")
-    func copies() async throws {
+    func copiesInCall() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
         let shared = Foo(name: "Juliana", age: 7)
@@ -19,7 +19,7 @@ struct CallTests {
     }
 
     @Test("Messages with and without arguments and results are answered")
-    func kinds() async throws {
+    func kindsInCall() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
         let count: Int = try await directory.add(Foo(name: "James", age: 40))
@@ -33,7 +33,7 @@ struct CallTests {
     }
 
     @Test("Subclasses in a collection keep their type")
-    func subclasses() async throws {
+    func subclassesInCall() async throws {
         let pair = try await Pair()
         let circle = Circle()
         circle.radius = 2.5
@@ -58,7 +58,7 @@ struct CallTests {
     }
 
     @Test("An unlisted name and a wrong number or type of arguments are refused with a message")
-    func refusals() async throws {
+    func refusalsInCall() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
         await expectCode(.noSuchMessage) { try await directory.own() }
@@ -73,7 +73,7 @@ struct CallTests {
     }
 
     @Test("An error of a known type arrives with its content, others by name without private text")
-    func errors() async throws {
+    func errorsInCall() async throws {
         var client = Connection.Configuration.patient
         client.errorTypes = [NotFound.self]
         let pair = try await Pair(client: client)
@@ -94,7 +94,7 @@ struct CallTests {
     }
 
     @Test("Large and small messages go both ways at the same time", arguments: [0, 70_000, 1 << 20, 9 << 20])
-    func large(size: Int) async throws {
+    func largeInCall(size: Int) async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
         let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31) }
@@ -106,7 +106,7 @@ struct CallTests {
     }
 
     @Test("The same calls work over pipes")
-    func pipes() async throws {
+    func pipesInCall() async throws {
         let pair = try await Pair(over: .pipes)
         let directory = try await pair.client.root
         let count: Int = try await directory.add(Foo(name: "James", age: 40))
@@ -117,7 +117,7 @@ struct CallTests {
     }
 
     @Test("More tasks may call at a time than the peer queues")
-    func many() async throws {
+    func manyInCall() async throws {
         var server = Connection.Configuration.patient
         server.limits.queuedCalls = 4
         let pair = try await Pair(server: server)
@@ -157,7 +157,7 @@ struct CallTests {
     }
 
     @Test("Calls inside run give the same results")
-    func run() async throws {
+    func runInCall() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
         let sum = try await pair.client.run {

@@ -6,7 +6,7 @@ import Testing
 @Suite("Cancellation and deadlines", .bounded())
 struct CancellationTests {
     @Test("A cancelled caller throws at once, and the serving task is cancelled")
-    func cancel() async throws {
+    func cancelInCancellation() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
         let task = Task { let _: Int = try await directory.wait() }
@@ -18,7 +18,7 @@ struct CancellationTests {
     }
 
     @Test("A caller cancelled before it sends sends nothing")
-    func cancelledBefore() async throws {
+    func cancelledBeforeInCancellation() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
         try await pair.awaitSharedMemory()
@@ -123,7 +123,7 @@ struct CancellationTests {
     }
 
     @Test("After the deadline the caller throws and the serving task is cancelled")
-    func deadline() async throws {
+    func deadlineInCancellation() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
         await pair.callUntilDeadline(directory)
@@ -186,7 +186,7 @@ struct CancellationTests {
     }
 
     @Test("When a call is cancelled, its method stops and its references are released", arguments: [true, false])
-    func freed(byDeadline: Bool) async throws {
+    func freedInCancellation(byDeadline: Bool) async throws {
         let pair = try await Pair()
         weak var carried: Observer?
         do {

@@ -25,7 +25,7 @@ struct PatienceTests {
     }
 
     @Test("Calls without a deadline get the configured one, and one-way messages get none")
-    func calls() async throws {
+    func callsInPatience() async throws {
         var client = Connection.Configuration.patient
         client.callDeadline = .milliseconds(20)
         client.lookupDeadline = .seconds(3_600)
@@ -62,7 +62,7 @@ struct PatienceTests {
 
     /// The test controls the clock.
     @Test("Keepalive does not end an idle connection whose peer answers pings")
-    func idle() throws {
+    func idleInPatience() throws {
         let loop = TestLoop()
         var configuration = Connection.Configuration()
         configuration.keepalive = .seconds(10)

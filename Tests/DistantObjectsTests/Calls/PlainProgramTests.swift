@@ -5,7 +5,7 @@ import Testing
 @Suite("Programs without tasks, and withConnection", .bounded())
 struct PlainProgramTests {
     @Test("A thread opens a connection, calls and closes it")
-    func open() async throws {
+    func openInPlainProgram() async throws {
         let place = try TemporaryFolder()
         let directory = Directory()
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
@@ -40,7 +40,7 @@ struct PlainProgramTests {
     }
 
     @Test("In a task the blocking functions throw and do nothing")
-    func inTask() async throws {
+    func inTaskInPlainProgram() async throws {
         let pair = try await Pair()
         #expect(throws: ConnectionError.self) { try Connection.blockingOpen(.path("/nowhere")) }
         #expect(throws: ConnectionError.self) { try pair.client.blockingClose() }

@@ -107,7 +107,7 @@ struct RetryTests {
     }
 
     @Test("The end of a connection has the exit status of a helper that died")
-    func helper() async throws {
+    func helperInRetry() async throws {
         for transport in [ChildProcess.Transport.socketpair, .pipes] {
             let helper = try await Connection.launch(
                 try builtProgram("FooBarServer"), environment: TestTimeout.environment, over: transport,

@@ -15,7 +15,7 @@ import Testing
 struct UserCodeTests {
     @Test(
         "Event handlers, cancellations and last releases run on the loop, one at a time")
-    func threads() async throws {
+    func threadsInUserCode() async throws {
         let log = ThreadLog()
         var client = Connection.Configuration.patient
         client.onEvent = { if $0.code == .oneWayFailed { log.note("event") } }

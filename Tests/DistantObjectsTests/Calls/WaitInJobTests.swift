@@ -32,7 +32,7 @@ struct WaitInJobTests {
     }
 
     @Test("Results, errors, references and callbacks work as in other tasks")
-    func calls() async throws {
+    func callsInWaitInJob() async throws {
         let pair = try await pair()
         let observer = Observer()
         let sum = try await pair.client.run {
@@ -74,7 +74,7 @@ struct WaitInJobTests {
     }
 
     @Test("Other tasks, timers and connections of the loop make progress meanwhile")
-    func others() async throws {
+    func othersInWaitInJob() async throws {
         let pair = try await pair()
         let directory = pair.directory
         let answer = try await pair.client.run {
@@ -125,7 +125,7 @@ struct WaitInJobTests {
     }
 
     @Test("Cancelling the task or the method, and the end of the connection, stop the wait")
-    func stopped() async throws {
+    func stoppedInWaitInJob() async throws {
         let pair = try await pair()
         let client = pair.client
         let cancelled = Task { try await client.run { try await client.root.wait() as Int } }
@@ -157,7 +157,7 @@ struct WaitInJobTests {
     }
 
     @Test("Frames that arrive together with the answer are processed, too")
-    func together() async throws {
+    func togetherInWaitInJob() async throws {
         let pair = try await RawPeerConnection(.socketpair)
         let (raw, root) = (pair.raw, try await pair.root())
         pair.connection.vend(Directory())
@@ -211,7 +211,7 @@ struct WaitInJobTests {
     }
 
     @Test("While a method waits for its first call, the next message to its object starts")
-    func mailbox() async throws {
+    func mailboxInWaitInJob() async throws {
         let pair = try await pair()
         pair.server.vend(Waiter(), as: "waiter")
         do {
@@ -268,7 +268,7 @@ struct WaitInJobTests {
     @Test(
         "Random calls, callbacks, errors and cancellations from tasks and threads on both sides end correctly",
         arguments: [1, 3, 1_024])
-    func random(queuedCalls: Int) async throws {
+    func randomInWaitInJob(queuedCalls: Int) async throws {
         let seed = TestSeed.next()
         let pair = try await pair(queuedCalls: queuedCalls)
         let nodes = (Node(), Node())

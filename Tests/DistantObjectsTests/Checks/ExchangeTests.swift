@@ -101,7 +101,7 @@ struct ExchangeTests {
     @Test(
         "A connection as the tool sends the bytes that the article shows",
         arguments: RawPeerConnection.Transport.allCases)
-    func tool(over transport: RawPeerConnection.Transport) async throws {
+    func toolInExchange(over transport: RawPeerConnection.Transport) async throws {
         try await meet("worker", over: transport) { end in
             let connection = try await RawPeerConnection.adopt(end, isInitiator: true, configuration("tool"))
             let count: Int = try await connection.root.add(Person(name: "Ada", age: 36))

@@ -8,7 +8,7 @@ import Testing
 @Suite("Connecting and disconnecting", .serialized, .bounded())
 struct ChurnTests {
     @Test("Many clients that connect, call and are cut from either side leave nothing behind")
-    func churn() async {
+    func churnInChurn() async {
         await #expect(processExitsWith: .success) {
             let seed = TestSeed.next()
             try await Churn(seed: seed).run(clients: 8, rounds: 40)

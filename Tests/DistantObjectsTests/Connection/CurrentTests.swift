@@ -38,7 +38,7 @@ struct CurrentTests {
     }
 
     @Test("A callback sees its own connection, and afterwards the calling method sees its own again")
-    func callbacks() async throws {
+    func callbacksInCurrent() async throws {
         let here = try await Pair()
         let there = try await Pair()
         there.server.vend(Asker(there.server))

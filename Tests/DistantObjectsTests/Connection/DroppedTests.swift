@@ -40,7 +40,7 @@ struct DroppedTests {
     @Test(
         "A connection without references is reported as dropped, and the handler can close it",
         arguments: [nil, Duration.seconds(10)])
-    func dropped(keepalive: Duration?) throws {
+    func droppedInDropped(keepalive: Duration?) throws {
         var ends = try Ends(keepalive: keepalive)
         let server = ends.server
         ends.pass()

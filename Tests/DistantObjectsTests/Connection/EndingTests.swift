@@ -80,7 +80,7 @@ struct EndingTests {
     }
 
     @Test("A connection cut in the middle of a call ends it once, with an unknown outcome")
-    func cut() async throws {
+    func cutInEnding() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
         let task = Task { let _: Int = try await directory.wait() }

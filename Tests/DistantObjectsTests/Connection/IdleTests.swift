@@ -25,7 +25,7 @@ import Testing
         @Test(
             "A hundred of them wake no thread, also after calls that were polled",
             arguments: [0, 1, 2])
-        func idle(index: Int) async {
+        func idleInIdle(index: Int) async {
             await #expect(processExitsWith: .success) { [index] in
                 var configuration = SharingTests.always
                 configuration.polling = [.off, .adaptive, .always(for: .microseconds(200))][index]

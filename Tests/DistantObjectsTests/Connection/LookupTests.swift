@@ -36,7 +36,7 @@ struct LookupTests {
     }
 
     @Test("After a second both sides learn that a look-up waits, and a slow start succeeds all the same")
-    func slow() async throws {
+    func slowInLookup() async throws {
         let (atClient, atServer) = (Signal(), Signal())
         let names = Names()
         var (first, second) = (Self.asking, Connection.Configuration.patient)
@@ -87,7 +87,7 @@ struct LookupTests {
     }
 
     @Test("A vend that throws refuses those who wait and those who come later, with its reason, until one succeeds")
-    func failed() async throws {
+    func failedInLookup() async throws {
         let waits = Signal()
         var configuration = Self.asking
         configuration.onEvent = { if $0.code == .lookupWaits { waits.send() } }

@@ -15,7 +15,7 @@ struct LoopbackTests {
     }
 
     @Test("The connection closes and the object is freed as soon as the last reference is gone")
-    func closing() throws {
+    func closingInLoopback() throws {
         let loop = TestLoop()
         weak var office: Office?
         weak var connection: Connection?
@@ -37,7 +37,7 @@ struct LoopbackTests {
     }
 
     @Test("An object that the other side still refers to keeps the connection open")
-    func callback() throws {
+    func callbackInLoopback() throws {
         let loop = TestLoop()
         let keeper = Keeper()
         weak var connection: Connection?
@@ -57,7 +57,7 @@ struct LoopbackTests {
     }
 
     @Test("A stream that is read after all else keeps the connection open until its end")
-    func stream() throws {
+    func streamInLoopback() throws {
         let loop = TestLoop()
         weak var connection: Connection?
         var stream: DistantStream<Int>.WithFinal<Int>?
@@ -79,7 +79,7 @@ struct LoopbackTests {
     }
 
     @Test("One-way messages run although nothing refers to the object any more and the connection closes")
-    func oneWays() async throws {
+    func oneWaysInLoopback() async throws {
         let office = Office()
         weak var connection: Connection?
         do {
@@ -114,7 +114,7 @@ struct LoopbackTests {
     }
 
     @Test("A method can cut the connection that it is called over, which fails that remote only")
-    func cut() async throws {
+    func cutInLoopback() async throws {
         let keeper = Keeper()
         let remote = Remote(local: keeper)
         let other = Remote(local: keeper)
@@ -127,7 +127,7 @@ struct LoopbackTests {
     }
 
     @Test("What an object that came home returns by reference is the object itself, and can be sent on")
-    func home() async throws {
+    func homeInLoopback() async throws {
         let pair = try await Pair()
         let own = Office()
         try pair.server.vend(own, as: "office")
@@ -147,7 +147,7 @@ struct LoopbackTests {
     }
 
     @Test("An object that came home is called with the settings of the connection it came over")
-    func settings() async throws {
+    func settingsInLoopback() async throws {
         var server = Connection.Configuration.patient
         server.errorTypes = [NotFound.self]
         let pair = try await Pair(server: server)

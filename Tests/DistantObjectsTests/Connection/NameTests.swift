@@ -5,7 +5,7 @@ import Testing
 @Suite("Connection names, and proxies as dictionary keys", .bounded())
 struct NameTests {
     @Test("A connection has the configured name, or else its address")
-    func names() async throws {
+    func namesInName() async throws {
         let place = try TemporaryFolder()
         var configuration = Connection.Configuration.patient
         let listener = try Listener(at: .path(place.socket), configuration: configuration)

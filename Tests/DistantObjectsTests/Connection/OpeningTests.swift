@@ -29,7 +29,7 @@ struct OpeningTests {
     }
 
     @Test("In a cancelled task each way to open a connection throws CancellationError")
-    func cancelledBefore() async throws {
+    func cancelledBeforeInOpening() async throws {
         let place = try TemporaryFolder()
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
         await Self.cancelled { try await Connection.open(.path(place.socket), configuration: .patient) }
@@ -58,7 +58,7 @@ struct OpeningTests {
     }
 
     @Test("A program that closes its pipes and then exits is reported with its status")
-    func exits() async throws {
+    func exitsInOpening() async throws {
         let error = await #expect(throws: ConnectionError.self) {
             try await Connection.launch(
                 "/bin/sh", arguments: ["-c", "exec <&- >&-; sleep 0.1; exit 3"], over: .pipes, configuration: .patient)
@@ -67,7 +67,7 @@ struct OpeningTests {
     }
 
     @Test("A wait for the end returns nothing after its limit or when its task is cancelled, and else the reason")
-    func ended() async throws {
+    func endedInOpening() async throws {
         let (client, server) = try await Connection.pair(first: .patient, second: .patient)
         #expect(await client.ended(within: .milliseconds(1)) == nil)
         let waiting = Task { await client.ended(within: TestTimeout.wait) }

@@ -31,7 +31,7 @@ struct OwnerEndTests {
     }
 
     @Test("A handler learns once that the owner's process was killed, also from a remote of an interface")
-    func killed() async throws {
+    func killedInOwnerEnd() async throws {
         let process = try await KilledProcess("killed-peer", over: .socket)
         let root = try await process.connection.root
         let (called, also) = (Signal(), Signal())
@@ -52,7 +52,7 @@ struct OwnerEndTests {
     private struct EmptyInterface: Interface {}
 
     @Test("Both sides find each other's roots as soon as the connection is open")
-    func roots() async throws {
+    func rootsInOwnerEnd() async throws {
         for _ in 0..<20 {
             var (first, second) = (Connection.Configuration.patient, Connection.Configuration.patient)
             first.roots = ["": Hall("first")]

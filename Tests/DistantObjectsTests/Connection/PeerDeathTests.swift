@@ -17,7 +17,7 @@ struct PeerDeathTests {
     @Test(
         "If it dies before or within its Hello, opening fails", arguments: Transport.allCases,
         [0, 3, 8, 11, RawPeer.hello.count + 7])
-    func handshake(transport: Transport, bytes: Int) async throws {
+    func handshakeInPeerDeath(transport: Transport, bytes: Int) async throws {
         for isInitiator in [true, false] {
             let (raw, ours) = try RawPeerConnection.ends(transport)
             raw.send(Array(RawPeer.frame(1, RawPeer.hello).prefix(bytes)))
@@ -29,7 +29,7 @@ struct PeerDeathTests {
     }
 
     @Test("If it dies on an idle connection, the connection ends as lost", arguments: Transport.allCases)
-    func idle(transport: Transport) async throws {
+    func idleInPeerDeath(transport: Transport) async throws {
         for isServer in [false, true] {
             let pair = try await RawPeerConnection(transport, server: isServer)
             pair.raw.close()
@@ -53,7 +53,7 @@ struct PeerDeathTests {
     }
 
     @Test("A small call that it did not read has an unknown outcome", arguments: Transport.allCases)
-    func unread(transport: Transport) async throws {
+    func unreadInPeerDeath(transport: Transport) async throws {
         let pair = try await RawPeerConnection(transport)
         let call = CountedCall { _ = try await pair.connection.root }
         await eventually("the call is written") { pair.raw.unread > 0 }
@@ -115,7 +115,7 @@ struct PeerDeathTests {
     @Test(
         "After a Goodbye, calls after its watermark were not delivered, and earlier ones may have run",
         arguments: Transport.allCases, [UInt64(1), 2, 3])
-    func goodbye(transport: Transport, watermark: UInt64) async throws {
+    func goodbyeInPeerDeath(transport: Transport, watermark: UInt64) async throws {
         let pair = try await RawPeerConnection(transport)
         // Openers 2 and 3; the first is Hello.
         let first = CountedCall { _ = try await pair.connection.root(named: "a") }
@@ -131,7 +131,7 @@ struct PeerDeathTests {
     }
 
     @Test("Waiting calls, one-way messages, pings and barriers each end once", arguments: Transport.allCases)
-    func waiting(transport: Transport) async throws {
+    func waitingInPeerDeath(transport: Transport) async throws {
         let pair = try await RawPeerConnection(transport, hello: RawPeer.greeting(queuedCalls: 1))
         // The credit is never returned: this one is sent, and no more.
         let sent = CountedCall { _ = try await pair.connection.root }
@@ -200,7 +200,7 @@ struct PeerDeathTests {
     }
 
     @Test("If it dies while this side closes, the close ends as a close of this side", arguments: Transport.allCases)
-    func closing(transport: Transport) async throws {
+    func closingInPeerDeath(transport: Transport) async throws {
         let pair = try await RawPeerConnection(transport, server: true)
         let directory = Directory()
         pair.connection.vend(directory)
@@ -294,7 +294,7 @@ struct PeerDeathTests {
     }
 
     @Test("Nothing of the connection is left in memory", arguments: Transport.allCases)
-    func freed(transport: Transport) async throws {
+    func freedInPeerDeath(transport: Transport) async throws {
         weak var connection: Connection?
         weak var observer: Observer?
         do {

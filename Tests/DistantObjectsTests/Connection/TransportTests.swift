@@ -61,12 +61,12 @@ enum TransportKind: String, CaseIterable, Sendable, CustomTestStringConvertible 
 @Suite("Over every transport", .serialized, .bounded())
 struct TransportTests {
     @Test("The same calls give the same results", arguments: TransportKind.allCases)
-    func calls(joint: TransportKind) async throws {
+    func callsInTransport(joint: TransportKind) async throws {
         try await Self.suite(try await joint.pair())
     }
 
     @Test("A helper's standard streams carry the connection, and its prints do not disturb it")
-    func standardStreams() async {
+    func standardStreamsInTransport() async {
         // It replaces descriptors 0 and 1 of the process.
         await #expect(processExitsWith: .success) {
             var forth: [CInt] = [-1, -1]
@@ -89,7 +89,7 @@ struct TransportTests {
     }
 
     @Test("A peer that is cut ends the calls under way", arguments: TransportKind.allCases)
-    func cut(joint: TransportKind) async throws {
+    func cutInTransport(joint: TransportKind) async throws {
         let pair = try await joint.pair()
         let root = try await pair.client.root
         let call = CountedCall { let _: Int = try await root.hold() }

@@ -35,7 +35,7 @@ struct CallContextTests {
     }
 
     @Test("A deadline is the deadline of the calls made while the call is served, unless theirs is earlier")
-    func deadline() async throws {
+    func deadlineInCallContext() async throws {
         let line = try await Line()
         #expect(try await line.first.timeLeft() as Int? == nil)
         let left: Int? = try await line.first.timeLeft.call(deadline: .seconds(1_000))
@@ -81,7 +81,7 @@ struct CallContextTests {
     }
 
     @Test("Metadata that is too long is refused before anything is sent")
-    func tooLong() async throws {
+    func tooLongInCallContext() async throws {
         await expectCode(.tooLarge) {
             try CallContext.with(metadata: ["x": String(repeating: "x", count: 4_093)]) {}
         }
@@ -102,7 +102,7 @@ struct CallContextTests {
     }
 
     @Test("A peer of a version without metadata gets none, and answers")
-    func olderPeer() async throws {
+    func olderPeerInCallContext() async throws {
         let (raw, ours) = try RawPeerConnection.ends(.socketpair)
         raw.send(1, RawPeer.greeting(features: 4))
         let opening = Task { try await RawPeerConnection.adopt(ours, isInitiator: true, .patient) }

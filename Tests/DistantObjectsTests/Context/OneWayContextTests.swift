@@ -77,7 +77,7 @@ struct OneWayContextTests {
     }
 
     @Test("It waits until the deadline of the call, and is not sent then")
-    func bounded() throws {
+    func boundedInOneWayContext() throws {
         let ends = try Ends()
         ends.fill(deadline: .milliseconds(50))
         #expect(ends.sleeper.started.withLock { $0 } == 3 && ends.server.statistics.pending == 1)

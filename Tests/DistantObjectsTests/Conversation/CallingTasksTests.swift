@@ -18,7 +18,7 @@ struct CallingTasksTests {
     }
 
     @Test("None of many tasks waits, until few are left")
-    func many() {
+    func manyInCallingTasks() {
         var callers = CallingTasks()
         #expect(waits(9, calls: 10_000, &callers) == 0)
         #expect(waits(1, calls: 2_000, &callers) > 900)
@@ -48,7 +48,7 @@ struct CallingTasksTests {
     }
 
     @Test("Tasks that call once each are many")
-    func once() {
+    func onceInCallingTasks() {
         var callers = CallingTasks()
         let waits = (0..<10_000).count { callers.mayWait(open: 1, task: UInt(1_000 + $0) << 10) }
         #expect(waits == 0)

@@ -35,7 +35,7 @@ struct InterningTests {
     }
 
     @Test("Definitions of 4 MiB get numbers, and what would be more is written out each time")
-    func bytes() throws {
+    func bytesInInterning() throws {
         let half = 2 << 20
         var sent = OutboundInterning<Int>()
         var received = InboundInterning<Int>()
@@ -49,7 +49,7 @@ struct InterningTests {
     }
 
     @Test("A definition that has no room in its message gets a number in a later one")
-    func room() {
+    func roomInInterning() {
         var sent = OutboundInterning<Int>()
         #expect(isInline(sent.reference(to: 1, taking: 100, within: 99)))
         #expect(isNew(sent.reference(to: 1, taking: 100, within: 100)))

@@ -10,7 +10,7 @@ struct LimitRangeTests {
     }
 
     @Test("Results are dropped above four times the limit of unread answers", arguments: [16 << 20, 1_024])
-    func hardBound(limit: Int) {
+    func hardBoundInLimitRange(limit: Int) {
         var flow = AnswerFlow(limit: limit)
         let most = Meter(unsentAnswers: 4 * limit)
         flow.add(most.unsentAnswers)
@@ -25,7 +25,7 @@ struct LimitRangeTests {
     }
 
     @Test("A limit of messages above that of the archives inside is lowered to it")
-    func messages() {
+    func messagesInLimitRange() {
         var limits = ConnectionLimits()
         limits.message = 1 << 30
         limits.clamp()
@@ -45,7 +45,7 @@ struct LimitRangeTests {
     @Test(
         "A listener's limits know of each other and of the descriptors",
         arguments: [(1_008, 1_008, 504), (224, 224, 112), (100_000, 10_000, 1_000), (0, 1, 1)])
-    func descriptors(_ most: Int, _ connections: Int, _ ofPeer: Int) {
+    func descriptorsInLimitRange(_ most: Int, _ connections: Int, _ ofPeer: Int) {
         var limits = ConnectionLimits()
         limits.fit(descriptors: most)
         #expect(limits.connections == connections && limits.connectionsOfPeer == ofPeer)

@@ -35,7 +35,7 @@ struct OneWayRecordTests {
     }
 
     @Test("The window follows the number of messages under way, and has a bound")
-    func window() {
+    func windowInOneWayRecord() {
         var record = OneWayRecord()
         var number: UInt64 = 0
         func send(_ count: UInt64, underWay: Int) -> UInt64 {
@@ -55,7 +55,7 @@ struct OneWayRecordTests {
     }
 
     @Test("A late failure of each message that is older than the window is counted once, and no more than there are")
-    func late() {
+    func lateInOneWayRecord() {
         var record = OneWayRecord()
         for number: UInt64 in 1...10_000 { record.sent(number, underWay: 1) }
         let older = 10_000 - record.window
@@ -73,7 +73,7 @@ struct OneWayRecordTests {
     }
 
     @Test("At the end each message is lost that is not written, or that the peer has not taken")
-    func ends() {
+    func endsInOneWayRecord() {
         var unwritten = record(of: 50_000)
         _ = unwritten.failed(20_000, lost)
         unwritten.ended(.closedHere) { $0 <= 10_000 }
@@ -86,7 +86,7 @@ struct OneWayRecordTests {
     }
 
     @Test("Among other frames, at random, it knows the messages in its window")
-    func random() {
+    func randomInOneWayRecord() {
         let seed = TestSeed.next()
         var random = SeededGenerator(seed: seed)
         var record = OneWayRecord()
@@ -134,7 +134,7 @@ struct OneWayRecordTests {
     }
 
     @Test("A peer that grants more credit than is used is taken at its word only up to a bound")
-    func credit() throws {
+    func creditInOneWayRecord() throws {
         let client = StateSide(isInitiator: true)
         client.state.session.writeHello("client", isInitiator: true, sharesMemory: false)
         try client.receive(StateFrame(.hello, bytes: RawPeer.greeting(runningCalls: 1 << 40, features: 4)))

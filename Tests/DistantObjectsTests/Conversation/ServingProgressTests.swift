@@ -5,7 +5,7 @@ import Testing
 @Suite("Progress of a serving task")
 struct ServingProgressTests {
     @Test("Only the call that is being served can be cancelled, not an earlier one")
-    func cancel() {
+    func cancelInServingProgress() {
         let task = Task<Void, Never> {}
         var progress = ServingProgress()
         let idle = progress.cancel(1)

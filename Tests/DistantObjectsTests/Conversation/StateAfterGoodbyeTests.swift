@@ -31,13 +31,13 @@ struct StateAfterGoodbyeTests {
     }
 
     @Test("Each kind is tried that a peer may send after its Hello and before its Goodbye")
-    func kinds() {
+    func kindsInStateAfterGoodbye() {
         let others: Set<FrameKind> = [.hello, .goodbye, .provide, .accept]
         #expect(Set(Late.allCases.map(\.kind)) == Set(StateHandshakeTests.kinds).subtracting(others))
     }
 
     @Test("A frame of the peer is entered as before, and the tables are empty at the end", arguments: Late.allCases)
-    func crossing(late: Late) throws {
+    func crossingInStateAfterGoodbye(late: Late) throws {
         let crossing = try Crossing(late)
         let (here, there) = (crossing.here, crossing.there)
         here.beginClosing()
@@ -80,7 +80,7 @@ struct StateAfterGoodbyeTests {
     }
 
     @Test("A Share is followed, and none is sent", arguments: Step.allCases)
-    func sharing(step: Step) throws {
+    func sharingInStateAfterGoodbye(step: Step) throws {
         let (client, server) = try StateSide.pair(busy: .onEachFrame)
         #expect(try client.receive(StateFrame(.ping, 1)) == .expectMemory)
         client.state.askForMemory()

@@ -72,7 +72,7 @@ import Testing
         }
 
         @Test("A region is offered once, mentioned, given back, and used for the next bytes")
-        func wholeWay() throws {
+        func wholeWayInStateBlob() throws {
             let (client, server) = try pair()
             for round in 0..<3 {
                 var taken: SharedBytes? = try send(
@@ -106,7 +106,7 @@ import Testing
         }
 
         @Test("Bytes are not mentioned before their region is taken, and a refused one is not offered again at once")
-        func refused() throws {
+        func refusedInStateBlob() throws {
             let (client, server) = try pair()
             let bytes = try #require(try blob(from: client, to: server, isTaken: false))
             #expect(!mayMention(client, bytes))
@@ -135,7 +135,7 @@ import Testing
         }
 
         @Test("A region that is idle between two looks is released by both sides")
-        func idle() throws {
+        func idleInStateBlob() throws {
             let (client, server) = try pair()
             var bytes = try blob(from: client, to: server)
             func look() -> [StateFrame] {
@@ -157,7 +157,7 @@ import Testing
         }
 
         @Test("A side offers 64 MiB at most, and releases what is free to make room")
-        func bytes() throws {
+        func bytesInStateBlob() throws {
             let (client, server) = try pair()
             var first = try blob(40 << 20, from: client, to: server)
             #expect(first != nil)
@@ -190,7 +190,7 @@ import Testing
         }
 
         @Test("A side waits with offers when many are not answered")
-        func offers() throws {
+        func offersInStateBlob() throws {
             let (client, _) = try pair()
             var kept: [MadeBlob] = []
             while case .fresh(let size) = client.transition({ state, actions in
@@ -204,7 +204,7 @@ import Testing
         }
 
         @Test("References to bytes count, so that a peer cannot make this side keep any number")
-        func many() throws {
+        func manyInStateBlob() throws {
             var limits = ConnectionLimits()
             limits.references = 3
             let (client, server) = try pair(limits: limits)
@@ -291,7 +291,7 @@ import Testing
         }
 
         @Test("Without the feature nothing is offered, and every step is refused", arguments: [4, 5, 6, 7] as [UInt8])
-        func notAgreed(flags: UInt8) throws {
+        func notAgreedInStateBlob(flags: UInt8) throws {
             let (client, server) = try StateSide.pair()
             #expect(try blob(from: client, to: server) == nil)
             var frame = StateFrame(.share, flags: flags)
@@ -302,7 +302,7 @@ import Testing
         }
 
         @Test("The end empties the tables, and the bytes stay where they are")
-        func end() throws {
+        func endInStateBlob() throws {
             let (client, server) = try pair()
             let taken = try send(try #require(try blob(from: client, to: server)), from: client, to: server)
             for side in [client, server] {

@@ -6,7 +6,7 @@ import Testing
 @Suite("The state: calls, answers and credit")
 struct StateCallTests {
     @Test("A call is answered, and both tables are empty again")
-    func call() throws {
+    func callInStateCall() throws {
         let (client, server) = try StateSide.pair()
         try client.call(1)
         let frames = client.takeFrames()
@@ -21,7 +21,7 @@ struct StateCallTests {
     }
 
     @Test("Messages to one object start one after the other, and those to another do not wait")
-    func mailbox() throws {
+    func mailboxInStateCall() throws {
         let (client, server) = try StateSide.pair()
         let other = StateObject()
         let id = server.state.session.references.exports.mention(other, messages: ClassMessages.of(other), number: 1)
@@ -38,7 +38,7 @@ struct StateCallTests {
     }
 
     @Test("A large message goes in fragments both ways, and starts when it is complete")
-    func fragments() throws {
+    func fragmentsInStateCall() throws {
         let (client, server) = try StateSide.pair()
         let text = String(repeating: "x", count: 100_000)
         _ = try client.call(1, StateSide.message("take") { try $0.encode(text) })
@@ -53,7 +53,7 @@ struct StateCallTests {
     }
 
     @Test("Without credit calls wait in order, and are sent when some is returned")
-    func credit() throws {
+    func creditInStateCall() throws {
         var limits = ConnectionLimits()
         limits.queuedCalls = 2
         let (client, server) = try StateSide.pair(limits: limits)
@@ -93,7 +93,7 @@ struct StateCallTests {
     }
 
     @Test("More calls or more credit than granted are refused", arguments: [0, 1, 2] as [UInt8])
-    func tooMuch(kind: UInt8) throws {
+    func tooMuchInStateCall(kind: UInt8) throws {
         var limits = ConnectionLimits()
         limits.queuedCalls = 1
         let (client, server) = try StateSide.pair(limits: limits)
@@ -168,7 +168,7 @@ struct StateCallTests {
     }
 
     @Test("A deadline is sent as the time left, and becomes an instant of the receiver's clock")
-    func deadline() throws {
+    func deadlineInStateCall() throws {
         let (client, server) = try StateSide.pair()
         let message = try StateSide.message()
         message.deadline = Deadline(after: .milliseconds(5), at: client.host.now)

@@ -8,7 +8,7 @@ struct StateCrossingTests {
     private let givenUp = ConnectionError(.cancelled, "given up")
 
     @Test("A Cancel before the start, during the call, and after its Return", arguments: 0...2)
-    func cancel(stage: Int) throws {
+    func cancelInStateCrossing(stage: Int) throws {
         let (client, server) = try StateSide.pair()
         let ticket = try client.call(1)
         try server.receive(client.takeFrames())
@@ -60,7 +60,7 @@ struct StateCrossingTests {
     }
 
     @Test("A Drop before or after its Return frees the answer", arguments: [true, false])
-    func drop(isEarly: Bool) throws {
+    func dropInStateCrossing(isEarly: Bool) throws {
         let (client, server) = try StateSide.pair()
         try client.call(1)
         var frame = client.takeFrames()[0]
@@ -142,7 +142,7 @@ struct StateCrossingTests {
     }
 
     @Test("A proxy that is sent back is the object itself, and one of another connection is refused")
-    func home() throws {
+    func homeInStateCrossing() throws {
         let (client, server) = try StateSide.pair()
         let gift = StateObject()
         _ = try client.call(1, StateSide.message("takeObject") { try $0.encode(gift) })

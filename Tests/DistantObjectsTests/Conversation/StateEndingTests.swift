@@ -6,7 +6,7 @@ import Testing
 @Suite("The state: closing and ending")
 struct StateEndingTests {
     @Test("An orderly close answers calls that were read, and fails calls that wait for credit")
-    func close() throws {
+    func closeInStateEnding() throws {
         var limits = ConnectionLimits()
         limits.queuedCalls = 1
         let (client, server) = try StateSide.pair(limits: limits)
@@ -56,7 +56,7 @@ struct StateEndingTests {
     }
 
     @Test("A connection that was never used makes no table at its end")
-    func unused() throws {
+    func unusedInStateEnding() throws {
         let (client, server) = try StateSide.pair()
         for side in [client, server] {
             side.beginClosing()
@@ -138,7 +138,7 @@ struct StateEndingTests {
     }
 
     @Test("A Failed must name a one-way message that was sent")
-    func failed() throws {
+    func failedInStateEnding() throws {
         let (client, server) = try StateSide.pair()
         #expect(try client.offer())
         try server.receive(client.takeFrames())
@@ -151,7 +151,7 @@ struct StateEndingTests {
     }
 
     @Test("At the end running calls are cancelled, and objects of the peer are released")
-    func end() throws {
+    func endInStateEnding() throws {
         let (client, server) = try StateSide.pair()
         try client.call(1)
         try client.call(2)

@@ -18,7 +18,7 @@ struct StateHandshakeTests {
     }
 
     @Test("A refused peer gets a Goodbye, and its early calls are released")
-    func refusal() throws {
+    func refusalInStateHandshake() throws {
         let client = StateSide(isInitiator: true)
         let server = StateSide(isInitiator: false)
         client.state.session.writeHello("client", isInitiator: true, sharesMemory: false)
@@ -69,7 +69,7 @@ struct StateHandshakeTests {
     @Test(
         "Only Call, Return, Item and End come in fragments",
         arguments: kinds.filter { ![.call, .return, .item, .end].contains($0) })
-    func fragments(kind: FrameKind) throws {
+    func fragmentsInStateHandshake(kind: FrameKind) throws {
         let (_, server) = try StateSide.pair()
         var frame = StateFrame(kind, 0)
         frame.fragments = [1, 2, 3]
@@ -85,7 +85,7 @@ struct StateHandshakeTests {
     }
 
     @Test("Only Share carries descriptors", arguments: kinds.filter { $0 != .share })
-    func descriptors(kind: FrameKind) throws {
+    func descriptorsInStateHandshake(kind: FrameKind) throws {
         let (_, server) = try StateSide.pair()
         var frame = StateFrame(kind, 0)
         frame.descriptors = [-1]

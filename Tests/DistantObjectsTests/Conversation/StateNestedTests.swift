@@ -39,7 +39,7 @@ struct StateNestedTests {
     private func message(_ name: String) throws -> OutboundMessage { try StateSide.message(name) { try $0.encode(1) } }
 
     @Test("They need no credit, and pass promises of others, as often as the peer has asked at a time")
-    func withoutCredit() throws {
+    func withoutCreditInStateNested() throws {
         let (client, server) = try sides(asking: 1)
         let promise = try client.promise(message("other"))
         client.host.isServing = true
@@ -59,7 +59,7 @@ struct StateNestedTests {
     }
 
     @Test("They stay in their order, also behind promises of their own")
-    func order() throws {
+    func orderInStateNested() throws {
         let (client, server) = try sides(asking: 1)
         client.host.isServing = true
         let promises = [try client.promise(message("first")), try client.promise(message("second"))]
@@ -78,7 +78,7 @@ struct StateNestedTests {
     }
 
     @Test("What others have promised goes before a call that names it, and what they have sent behind it stays there")
-    func named() throws {
+    func namedInStateNested() throws {
         let (client, server) = try sides(asking: 3)
         let first = try client.promise(message("first"))
         let between = try client.promise(message("other"))
@@ -99,7 +99,7 @@ struct StateNestedTests {
     }
 
     @Test("One-way messages pass promises of others, too, but need credit")
-    func oneWay() throws {
+    func oneWayInStateNested() throws {
         let (client, server) = try sides(asking: 1)
         let promise = try client.promise(message("other"))
         #expect(try !client.offer())
@@ -111,7 +111,7 @@ struct StateNestedTests {
     }
 
     @Test("A peer that knows no promises gets no call without credit")
-    func notAgreed() throws {
+    func notAgreedInStateNested() throws {
         let (client, server) = try sides(asking: 1)
         client.state.session.handshake.grants.features.remove(.promises)
         client.host.isServing = true

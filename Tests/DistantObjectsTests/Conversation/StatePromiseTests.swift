@@ -34,7 +34,7 @@ struct StatePromiseTests {
     }
 
     @Test("A promise that fails is answered at once, and its number is free after Drop and Return in either order")
-    func failure() throws {
+    func failureInStatePromise() throws {
         for dropsFirst in [true, false] {
             let (client, server, promise, call) = try promised()
             guard case .answer(let ticket) = promise.target else { return }
@@ -62,7 +62,7 @@ struct StatePromiseTests {
     }
 
     @Test("Messages to a promise start once it is known, in their order and in that of its object")
-    func order() throws {
+    func orderInStatePromise() throws {
         let (client, server, promise, call) = try promised()
         let object = StateObject()
         let id = server.state.session.references.exports.mention(object, messages: ClassMessages.of(object), number: 1)
@@ -87,7 +87,7 @@ struct StatePromiseTests {
     }
 
     @Test("A message with a promise as its argument waits for it, and the next to its object behind it")
-    func argument() throws {
+    func argumentInStatePromise() throws {
         let (client, server, promise, call) = try promised()
         let other = StateObject()
         let id = server.state.session.references.exports.mention(other, messages: ClassMessages.of(other), number: 1)
@@ -105,7 +105,7 @@ struct StatePromiseTests {
     }
 
     @Test("What names a failed promise fails with its error, before and after that is known", arguments: [true, false])
-    func failed(isLate: Bool) throws {
+    func failedInStatePromise(isLate: Bool) throws {
         let (client, server, promise, call) = try promised()
         if isLate { try server.answer(call, keeping: failed) }
         _ = try client.call(1, StateSide.message(toPromise: promise))
@@ -121,7 +121,7 @@ struct StatePromiseTests {
     }
 
     @Test("A dropped promise is cancelled if no message waits for it but cancelled ones")
-    func unused() throws {
+    func unusedInStatePromise() throws {
         let (client, server, promise, _) = try promised()
         let ticket = try client.call(1, StateSide.message(toPromise: promise))
         guard case .answer(let answer) = promise.target else { return }
@@ -172,7 +172,7 @@ struct StatePromiseTests {
     }
 
     @Test("A message lets those to its object start first that it waits for")
-    func sameObject() throws {
+    func sameObjectInStatePromise() throws {
         let (client, server, promise, call) = try promised()
         let object = StateObject()
         let id = server.state.session.references.exports.mention(object, messages: ClassMessages.of(object), number: 1)
@@ -210,7 +210,7 @@ struct StatePromiseTests {
     }
 
     @Test("Calls are passed on without credit and before promises that wait, so that neither side waits for the other")
-    func withoutCredit() throws {
+    func withoutCreditInStatePromise() throws {
         var limits = ConnectionLimits()
         limits.queuedCalls = 1
         let (client, server) = try StateSide.pair(limits: limits)
@@ -278,7 +278,7 @@ struct StatePromiseTests {
     }
 
     @Test("A promise that waits for credit holds back all later messages, and may be dropped before it is written")
-    func unwritten() throws {
+    func unwrittenInStatePromise() throws {
         var limits = ConnectionLimits()
         limits.queuedCalls = 1
         let (client, server) = try StateSide.pair(limits: limits)
@@ -338,7 +338,7 @@ struct StatePromiseTests {
     }
 
     @Test("Promises keep no side from closing, and a late message to one is no error")
-    func closing() throws {
+    func closingInStatePromise() throws {
         let (client, server, promise, call) = try promised()
         try server.answer(call, keeping: .object(StateObject()))
         server.beginClosing()
@@ -358,7 +358,7 @@ struct StatePromiseTests {
     }
 
     @Test("Without the feature nothing is sent, and its flags and references are errors")
-    func notAgreed() throws {
+    func notAgreedInStatePromise() throws {
         let (client, server) = try StateSide.pair()
         client.state.session.handshake.grants.features.remove(.promises)
         server.state.session.handshake.grants.features.remove(.promises)
@@ -381,7 +381,7 @@ struct StatePromiseTests {
     }
 
     @Test("A side keeps no more answers than the protocol allows")
-    func limit() throws {
+    func limitInStatePromise() throws {
         var limits = ConnectionLimits()
         limits.queuedCalls = 10_000
         let (client, server) = try StateSide.pair(limits: limits)

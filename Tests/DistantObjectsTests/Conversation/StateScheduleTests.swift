@@ -24,7 +24,7 @@ struct StateScheduleTests {
     }()
 
     @Test("Each call ends once, in its object's order, and every table is empty at the end", arguments: seeds)
-    func schedule(seed: UInt64) throws {
+    func scheduleInStateSchedule(seed: UInt64) throws {
         var schedule = try Schedule(seed: seed)
         try schedule.run()
     }
@@ -32,7 +32,7 @@ struct StateScheduleTests {
     @Test(
         "A close while anything is under way ends each call once, and what failed as not taken never starts",
         arguments: seeds)
-    func closing(seed: UInt64) throws {
+    func closingInStateSchedule(seed: UInt64) throws {
         var schedule = try Schedule(seed: seed)
         try schedule.runClosing()
     }

@@ -15,7 +15,7 @@ struct StateSharingTests {
     }
 
     @Test("Both sides switch to memory, each after its own last frame on the socket")
-    func wholeWay() throws {
+    func wholeWayInStateSharing() throws {
         let (client, server, ask) = try asked()
         #expect(try server.receive(ask) == .makeMemory)
         server.state.memoryWasMade([3, 4, 5])
@@ -34,7 +34,7 @@ struct StateSharingTests {
     }
 
     @Test("A side that cannot make memory, or does not trust the peer, stays on the socket", arguments: [true, false])
-    func none(isTrusted: Bool) throws {
+    func noneInStateSharing(isTrusted: Bool) throws {
         let (client, server, ask) = try asked()
         server.host.isPeerTrusted = isTrusted
         let step = try server.receive(ask)
@@ -48,7 +48,7 @@ struct StateSharingTests {
     }
 
     @Test("Descriptors come with the step that gives memory, and with no other", arguments: 0...7 as ClosedRange<UInt8>)
-    func descriptors(of step: UInt8) throws {
+    func descriptorsInStateSharing(of step: UInt8) throws {
         let (client, _, _) = try asked()
         var frame = StateFrame(.share, flags: step)
         frame.descriptors = [3, 4, 5]
@@ -99,7 +99,7 @@ struct StateSharingTests {
     }
 
     @Test("Without the feature every step is refused", arguments: [0, 1, 2, 3] as [UInt8])
-    func notAgreed(flags: UInt8) throws {
+    func notAgreedInStateSharing(flags: UInt8) throws {
         let (_, server) = try StateSide.pair()
         let error = #expect(throws: ProtocolViolation.self) {
             try server.receive(StateFrame(.share, flags: flags))

@@ -29,7 +29,7 @@ struct StateUnreadTests {
     }
 
     @Test("Calls that wait start again when half of the limit is unread, not before")
-    func half() throws {
+    func halfInStateUnread() throws {
         var limits = ConnectionLimits()
         limits.unreadAnswers = 2_048
         let (client, server) = try StateSide.pair(limits: limits)

@@ -68,7 +68,7 @@ struct StateWaitingMemoryTests {
     }
 
     @Test("As few one-way messages are granted as there is room for, and all run in order")
-    func credit() throws {
+    func creditInStateWaitingMemory() throws {
         let limit = 2 << 20
         let (client, server, first) = try Self.pair(waitingBytes: limit)
         var (sent, ended) = (0, 0)
@@ -117,7 +117,7 @@ struct StateWaitingMemoryTests {
     }
 
     @Test("The fragments of a call that is refused for its tables are dropped, and their room is given back")
-    func fragments() throws {
+    func fragmentsInStateWaitingMemory() throws {
         let (client, server, first) = try Self.pair(waitingBytes: 0)
         _ = try client.call(1, Self.message())
         try server.receive(client.takeFrames())
@@ -160,7 +160,7 @@ struct StateWaitingMemoryTests {
     }
 
     @Test("A refused call fails the messages to its answer, and calls that only it needed are cancelled")
-    func promises() throws {
+    func promisesInStateWaitingMemory() throws {
         let (client, server, first) = try Self.pair(waitingBytes: 0)
         _ = try client.call(1, Self.message())
         let message = try StateSide.message("take") { try $0.encode([UInt8](repeating: 1, count: 100)) }

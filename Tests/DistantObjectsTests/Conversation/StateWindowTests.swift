@@ -95,7 +95,7 @@ struct StateWindowTests {
     }
 
     @Test("Calls to one object that wait for their turn are not kept for others to the same object")
-    func sameObject() throws {
+    func sameObjectInStateWindow() throws {
         let (client, server) = try StateSide.pair()
         let text = String(repeating: "x", count: 5 << 20)
         // The object is busy with the first one.

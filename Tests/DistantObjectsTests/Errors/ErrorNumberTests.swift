@@ -5,7 +5,7 @@ import Testing
 @Suite("Codes of errors on the wire")
 struct ErrorNumberTests {
     @Test("A code has the number that the wire protocol lists, and prints its name")
-    func numbers() {
+    func numbersInErrorNumber() {
         let listed: [(ConnectionError.Code, Int, String)] = [
             (.notSent, 1, "notSent"), (.noSuchMessage, 4, "noSuchMessage"), (.closed, 11, "closed"),
             (.noSuchRoot, 12, "noSuchRoot"), (.oneWayLost, 21, "oneWayLost"),
@@ -22,7 +22,7 @@ struct ErrorNumberTests {
     }
 
     @Test("A number that is none, and a name without number, are 0", arguments: [0, -1, Int.min])
-    func none(number: Int) {
+    func noneInErrorNumber(number: Int) {
         #expect(ConnectionError.Code(number: number).number == 0)
         #expect(ConnectionError.Code(rawValue: "mine").number == 0)
     }

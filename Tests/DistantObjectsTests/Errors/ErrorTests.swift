@@ -66,7 +66,7 @@ struct ErrorTests {
     }
 
     @Test("A proxy passed for a local object, and the reverse, is named in the error")
-    func references() async throws {
+    func referencesInError() async throws {
         let (client, server) = try await Connection.pair(first: .patient, second: .patient)
         server.vend(Middle())
         let root = try await client.root
@@ -110,7 +110,7 @@ struct ErrorTests {
     }
 
     @Test("If a launched program exits or prints before it connects, the error says so")
-    func launched() async throws {
+    func launchedInError() async throws {
         await expectSentence(.closed, "ended with status 3") {
             _ = try await Connection.launch("/bin/sh", arguments: ["-c", "exit 3"], configuration: .patient)
         }

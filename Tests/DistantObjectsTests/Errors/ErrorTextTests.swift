@@ -27,7 +27,7 @@ struct ErrorTextTests {
     }
 
     @Test("The error of a call whose helper was killed names the helper and the signal", arguments: [false, true])
-    func killed(overPipes: Bool) async throws {
+    func killedInErrorText(overPipes: Bool) async throws {
         let path = try builtProgram("killed-peer")
         // The system may report the exit later than the library waits for it: then another helper is tried.
         while true {
@@ -62,7 +62,7 @@ struct ErrorTextTests {
     }
 
     @Test("Codes are printed as words")
-    func codes() {
+    func codesInErrorText() {
         #expect("\([ConnectionError.Code.notSent])" == "[notSent]")
         #expect("\([ConnectionEvent.Code.opened, .childExited])" == "[opened, childExited]")
         #expect("\([TypeDescription.Kind.nothing, .stream, .init(rawValue: 9)])" == "[nothing, stream, kind 9]")
@@ -71,7 +71,7 @@ struct ErrorTextTests {
     }
 
     @Test("An error about a socket says its path once")
-    func paths() async throws {
+    func pathsInErrorText() async throws {
         let folder = try TemporaryFolder()
         let file = folder.path("file")
         try Data("text".utf8).write(to: URL(fileURLWithPath: file))

@@ -74,7 +74,7 @@ struct InterfaceCheckTests {
     }
 
     @Test("An interface that has a name twice is refused, and the error says so")
-    func twice() throws {
+    func twiceInInterfaceCheck() throws {
         let error = #expect(throws: ConnectionError.self) {
             try Remote<TwiceInterface>(DistantObject(standingFor: OldLibrary()))
         }
@@ -82,7 +82,7 @@ struct InterfaceCheckTests {
     }
 
     @Test("Within lists and optionals objects and copies are what they are on the wire")
-    func lists() async throws {
+    func listsInInterfaceCheck() async throws {
         let pair = try await Pair()
         pair.server.vend(Lists(), as: "lists")
         let lists = try await pair.client.root(named: "lists", as: ListsInterface.self)
@@ -93,7 +93,7 @@ struct InterfaceCheckTests {
     }
 
     @Test("The root directory has no class where it is sent back to the peer")
-    func rootDirectory() async throws {
+    func rootDirectoryInInterfaceCheck() async throws {
         let root = RawPeer.call(body: [0, 1, 0x80])
         // To the vended object in slot 1: an object of its own, the root directory; and give it back.
         let watch = RawPeer.call(

@@ -19,7 +19,7 @@ struct RemoteTests {
     }
 
     @Test("A call has the signature's result without an annotation, and each way to send works")
-    func calls() async throws {
+    func callsInRemote() async throws {
         let visit = try await Visit()
         let library = visit.library
         #expect(try await library.add(Book(title: "Atlas")) + 1 == 2)
@@ -54,7 +54,7 @@ struct RemoteTests {
     }
 
     @Test("A method returns its own object where the signature says Remote, or none")
-    func objects() async throws {
+    func objectsInRemote() async throws {
         let visit = try await Visit()
         let shelf = try await visit.library.shelf("poems")
         #expect(try await shelf.title() == "poems")
@@ -67,7 +67,7 @@ struct RemoteTests {
     }
 
     @Test("A remote of one's own is called back, and comes home as the original object")
-    func callbacks() async throws {
+    func callbacksInRemote() async throws {
         let visit = try await Visit()
         let reader = Reader()
         #expect(try await visit.library.watch(Remote(vending: reader)) == 1)
@@ -107,7 +107,7 @@ struct RemoteTests {
     }
 
     @Test("An object of this process takes a remote one's place, and gets copies")
-    func local() async throws {
+    func localInRemote() async throws {
         let own = Library()
         let library = Remote<CityInterface>(local: own)
         #expect(try await library.add(Book(title: "Atlas")) == 1)

@@ -111,7 +111,7 @@ struct VersionTests {
     }
 
     @Test("An object whose description cannot be read is used as one without a class")
-    func damaged() async throws {
+    func damagedInVersion() async throws {
         let peer = try await peer(features: 16)
         async let root = peer.connection.root
         let raw = peer.raw

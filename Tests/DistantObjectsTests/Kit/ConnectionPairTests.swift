@@ -39,7 +39,7 @@ struct ConnectionPairTests {
     }
 
     @Test("Both ends call each other, and one that refuses the other throws")
-    func calls() async throws {
+    func callsInConnectionPair() async throws {
         let pair = try await ConnectionPair(first: .patient, second: .patient, seed: TestSeed.next(), capacity: 300)
         try pair.first.vend(Office())
         try pair.second.vend(Office())
@@ -54,7 +54,7 @@ struct ConnectionPairTests {
     }
 
     @Test("A cut fails the calls under way on both ends, without a goodbye")
-    func cut() async throws {
+    func cutInConnectionPair() async throws {
         let pair = try await ConnectionPair(first: .patient, second: .patient)
         let office = Office()
         try pair.second.vend(office)

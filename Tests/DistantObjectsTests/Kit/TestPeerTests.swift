@@ -11,7 +11,7 @@ struct TestPeerTests {
     }
 
     @Test("It answers as many calls as it is told, and dies with the status that it is told")
-    func death() async throws {
+    func deathInTestPeer() async throws {
         let ends = Mutex<[String]>([])
         var configuration = Connection.Configuration.patient
         configuration.onEvent = { if $0.code == .ended { ends.withLock { [text = "\($0)"] in $0.append(text) } } }
@@ -30,7 +30,7 @@ struct TestPeerTests {
     }
 
     @Test("It dies in the middle of a call and of a stream, when the test says so")
-    func killed() async throws {
+    func killedInTestPeer() async throws {
         let office = Office()
         let peer = try peer(.init(), office)
         let remote = try await peer.connection.root(as: OfficeInterface.self)

@@ -51,7 +51,7 @@ import Testing
         @Test(
             "An announced count allocates no memory for content that has not arrived",
             .disabled(if: Sanitizer.isActive, "sanitizers need more memory than that"))
-        func refused() async {
+        func refusedInAnnouncedCount() async {
             await #expect(processExitsWith: .success) {
                 let (raw, connection) = try await AnnouncedCountTests.hostile()
                 var limit = rlimit()

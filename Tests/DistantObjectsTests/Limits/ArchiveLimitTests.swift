@@ -118,7 +118,7 @@ struct ArchiveLimitTests {
     // MARK: A careless peer
 
     @Test("An argument nested deeper than the receiver allows is refused, and the connection goes on")
-    func depth() async throws {
+    func depthInArchiveLimit() async throws {
         let pair = try await Self.pair(server: { $0.depth = 8 })
         let inside: Int = try await pair.keeper.list(nest(8))
         #expect(inside == 1)
@@ -156,7 +156,7 @@ struct ArchiveLimitTests {
 
     @Test(
         "512 values in one another pass from and to a thread with a small stack; one more is not sent, or not answered")
-    func deepValues() async throws {
+    func deepValuesInArchiveLimit() async throws {
         let pair = try await Self.pair()
         let keeper = pair.keeper
         try await Self.onSmallStack {
@@ -175,7 +175,7 @@ struct ArchiveLimitTests {
     }
 
     @Test("An argument with more shapes than the receiver allows is refused, and the connection goes on")
-    func shapes() async throws {
+    func shapesInArchiveLimit() async throws {
         let pair = try await Self.pair(server: { $0.shapes = 5 })
         let inside: Int = try await pair.keeper.kinds(Kind.different(5))
         #expect(inside == 5)

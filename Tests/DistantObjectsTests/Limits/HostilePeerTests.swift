@@ -14,18 +14,18 @@ import Testing
 @Suite("A hostile peer", .bounded())
 struct HostilePeerTests {
     @Test("The implementation does what the articles say", arguments: Check.all)
-    func check(_ check: Check) async throws {
+    func checkInHostilePeer(_ check: Check) async throws {
         #expect(try check.article.says(check.rule), "\(check.article) does not say: \(check.rule)")
         try await check.run()
     }
 
     @Test("Each check has a different name")
-    func names() {
+    func namesInHostilePeer() {
         #expect(Set(Check.all.map(\.name)).count == Check.all.count)
     }
 
     @Test("A call with invalid arguments is refused, and the connection goes on")
-    func wrongArguments() async throws {
+    func wrongArgumentsInHostilePeer() async throws {
         let place = try TemporaryFolder()
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let serving = Task {
@@ -144,7 +144,7 @@ struct HostilePeerTests {
     }
 
     @Test("A peer that stalls within a frame does not affect other connections")
-    func silence() async throws {
+    func silenceInHostilePeer() async throws {
         let place = try TemporaryFolder()
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let serving = Task {

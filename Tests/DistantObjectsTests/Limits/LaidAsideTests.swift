@@ -69,7 +69,7 @@ struct LaidAsideTests {
     }
 
     @Test("An answer that a method waits for passes a message that waits for the method", arguments: [1, 3])
-    func promise(count: Int) async throws {
+    func promiseInLaidAside(count: Int) async throws {
         let (first, second, store) = try await Self.pair()
         let visitor = Store()
         let promise = try await first.root.visit.promise(DistantObject(standingFor: visitor), 200_000)
@@ -84,7 +84,7 @@ struct LaidAsideTests {
     }
 
     @Test("Messages to a promise that keep more bytes waiting than allowed are refused, and the others run")
-    func refused() async throws {
+    func refusedInLaidAside() async throws {
         var configuration = Connection.Configuration.patient
         configuration.limits.waitingBytes = 0
         configuration.limits.answerPatience = .milliseconds(100)
@@ -110,7 +110,7 @@ struct LaidAsideTests {
     }
 
     @Test("An answer passes the items of a stream whose reader waits for it")
-    func stream() async throws {
+    func streamInLaidAside() async throws {
         let (first, second, _) = try await Self.pair()
         let root = try await first.root
         let stream: DistantStream<[UInt8]> = try await root.stream(3, Self.large)
@@ -143,7 +143,7 @@ struct LaidAsideTests {
     }
 
     @Test("One stream passes the items of another that are not read yet")
-    func streams() async throws {
+    func streamsInLaidAside() async throws {
         let (first, second, _) = try await Self.pair()
         let root = try await first.root
         func numbers() -> DistantStream<[UInt8]> {

@@ -177,7 +177,7 @@ struct LimitTests {
     }
 
     @Test("Names beyond the number that is interned are sent in full each time")
-    func names() async throws {
+    func namesInLimit() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
         for number in 0..<4_200 {
@@ -211,7 +211,7 @@ struct LimitTests {
     }
 
     @Test("A peer that does not read its answers is cut off before they fill this side's memory")
-    func unread() async {
+    func unreadInLimit() async {
         await #expect(processExitsWith: .success) {
             let pings = (0..<1_000).flatMap { RawPeer.frame(11, RawPeer.number($0)) }
             let calls = (0..<500).flatMap { question in
@@ -244,7 +244,7 @@ struct LimitTests {
     }
 
     @Test("A peer that reads late gets its credit late, and loses nothing")
-    func late() async throws {
+    func lateInLimit() async throws {
         var limits = Connection.Limits()
         limits.queuedCalls = 400
         let (raw, connection, _) = try await Self.hostile(limits)

@@ -44,7 +44,7 @@ struct RefusedMessageTests {
     }
 
     @Test("An unreadable shape takes its number, and messages that use it are refused")
-    func shapes() async throws {
+    func shapesInRefusedMessage() async throws {
         let (raw, connection, _) = try await Self.hostile()
         // A class without keys, as an archive defines it.
         let good: [UInt8] = [7, 1, 0x83, 0x46, 0x6F, 0x6F, 0, 0]
@@ -67,7 +67,7 @@ struct RefusedMessageTests {
     }
 
     @Test("References above the limit are entered and released at once, and later ones are correct")
-    func references() async throws {
+    func referencesInRefusedMessage() async throws {
         var limits = Connection.Limits()
         limits.references = 3
         let (raw, connection, directory) = try await Self.hostile(limits)
@@ -90,7 +90,7 @@ struct RefusedMessageTests {
     }
 
     @Test("The root directory may be sent as a reference")
-    func rootDirectory() async throws {
+    func rootDirectoryInRefusedMessage() async throws {
         let (raw, connection, _) = try await Self.hostile()
         #expect(try await Self.echo(raw, references: [1, 1, 0, 0]) == 0)
         #expect(connection.statistics.imports == 0)
@@ -99,7 +99,7 @@ struct RefusedMessageTests {
     }
 
     @Test("A Drop that comes before its Return frees the question")
-    func drop() async throws {
+    func dropInRefusedMessage() async throws {
         let (raw, connection, directory) = try await Self.hostile()
         let call: [UInt8] = RawPeer.call(slot: 1, name: [1] + RawPeer.text("hold"), arguments: 0, body: [0, 0])
         raw.send(2, flags: 4, call)
@@ -143,7 +143,7 @@ struct RefusedMessageTests {
         @Test(
             "A peer that announces more than the free memory loses its connection, and the process goes on",
             .disabled(if: Sanitizer.isActive, "sanitizers need more memory than that"))
-        func memory() async {
+        func memoryInRefusedMessage() async {
             await #expect(processExitsWith: .success) {
                 let (raw, connection, _) = try await RefusedMessageTests.hostile()
                 let good = try await Pair()

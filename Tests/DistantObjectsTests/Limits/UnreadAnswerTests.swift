@@ -36,7 +36,7 @@ struct UnreadAnswerTests {
     }
 
     @Test("Above the limit calls wait and one-way messages run; with credit for large messages the calls go on")
-    func held() async throws {
+    func heldInUnreadAnswer() async throws {
         // No call is refused while this test runs.
         let (peer, connection, bulky) = try await Self.greedy(Self.limits(patience: .seconds(3_600)))
         for question: UInt64 in 0..<60 { peer.ask("large", question) }
@@ -61,7 +61,7 @@ struct UnreadAnswerTests {
     }
 
     @Test("Calls that wait while the peer reads nothing are refused without having run, until it reads again")
-    func refused() async throws {
+    func refusedInUnreadAnswer() async throws {
         let (peer, connection, bulky) = try await Self.greedy(Self.limits(patience: .milliseconds(50)))
         for question: UInt64 in 0..<60 { peer.ask("large", question) }
         // Refusals are small, so they overtake the large answers that have no credit.
@@ -87,7 +87,7 @@ struct UnreadAnswerTests {
     }
 
     @Test("Above four times the limit, the result of a call that has run is dropped, and the caller gets an error")
-    func hardBound() async throws {
+    func hardBoundInUnreadAnswer() async throws {
         let (peer, connection, bulky) = try await Self.greedy(Self.limits(patience: .seconds(3_600)))
         // All of them start before the first one returns.
         for question: UInt64 in 0..<100 { peer.ask("later", question) }
@@ -152,7 +152,7 @@ struct UnreadAnswerTests {
     @Test(
         "Two sides with too many unread answers and nested callbacks do not deadlock",
         arguments: [Connection.PairTransport.socketpair, .pipes])
-    func nested(over transport: Connection.PairTransport) async throws {
+    func nestedInUnreadAnswer(over transport: Connection.PairTransport) async throws {
         var configuration = Connection.Configuration.patient
         configuration.limits.answerPatience = .seconds(3_600)
         // Four times this is more than all results of one side.

@@ -123,7 +123,7 @@ struct UnsentBoundTests {
     }
 
     @Test("Large messages have a separate limit, small ones overtake them, and one always fits")
-    func largeMessages() async throws {
+    func largeMessagesInUnsentBound() async throws {
         let pair = try await generous()
         let root = try await pair.root()
         let large = [UInt8](repeating: 7, count: 3 << 20)

@@ -44,7 +44,7 @@ struct WaitingMemoryTests {
     @Test(
         "Calls beyond the bytes that may wait are refused at once and not run, and the others run in order",
         Self.isMeasured)
-    func refused() async throws {
+    func refusedInWaitingMemory() async throws {
         await #expect(processExitsWith: .success) {
             var limits = ConnectionLimits()
             limits.waitingBytes = 2 << 20
@@ -96,7 +96,7 @@ struct WaitingMemoryTests {
     }
 
     @Test("One-way messages are neither refused nor lost where few bytes may wait, and run in order")
-    func oneWays() async throws {
+    func oneWaysInWaitingMemory() async throws {
         var server = Connection.Configuration.patient
         server.limits.waitingBytes = 1 << 20
         let pair = try await Pair(server: server)

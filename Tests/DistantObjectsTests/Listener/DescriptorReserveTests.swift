@@ -51,7 +51,7 @@ import Testing
 
         @Test(
             "If other code has opened the last ones, the newest connection of the largest peer ends for one that waits")
-        func none() async {
+        func noneInDescriptorReserve() async {
             await #expect(processExitsWith: .success) {
                 let place = try TemporaryFolder()
                 let listener = try Listener(at: .path(place.socket), configuration: .patient)
@@ -83,7 +83,7 @@ import Testing
         }
 
         @Test("A connection stays on its socket, and bytes are sent as data, if only the last descriptors are free")
-        func memory() async {
+        func memoryInDescriptorReserve() async {
             await #expect(processExitsWith: .success) {
                 let (sharing, sharingServer, root) = try await BlobUseTests.pair()
                 try await sharing.ping()

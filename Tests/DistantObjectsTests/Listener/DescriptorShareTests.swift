@@ -12,7 +12,7 @@ import Testing
         private static let (limit, half) = (200, (200 - 16) / 2)
 
         @Test("A process gets half of the descriptors, and makes room for one that has fewer connections")
-        func processes() async {
+        func processesInDescriptorShare() async {
             await #expect(processExitsWith: .success) {
                 let server = try Server()
                 // All at first: later only the last descriptors are left.
@@ -37,7 +37,7 @@ import Testing
         @Test(
             "The processes of another user together get half of the descriptors",
             .enabled(if: geteuid() == 0, "only the superuser can become another one"))
-        func users() async {
+        func usersInDescriptorShare() async {
             await #expect(processExitsWith: .success) {
                 let server = try Server()
                 let first = try await server.launch(as: 4_711)

@@ -56,7 +56,7 @@ import Testing
         }
 
         @Test("Opening gives up at its limit, by default the handshake timeout, and blocks no thread")
-        func limits() async throws {
+        func limitsInFullQueue() async throws {
             let clogged = try FullListener()
             let path = clogged.place.socket
             var configuration = Connection.Configuration.patient
@@ -77,7 +77,7 @@ import Testing
         }
 
         @Test("A cancelled task stops waiting")
-        func cancelled() async throws {
+        func cancelledInFullQueue() async throws {
             let clogged = try FullListener()
             let opening = Task {
                 try await Connection.open(.path(clogged.place.socket), waitingUpTo: .seconds(3_600))
@@ -87,7 +87,7 @@ import Testing
         }
 
         @Test("Opening succeeds once there is room")
-        func room() async throws {
+        func roomInFullQueue() async throws {
             let clogged = try FullListener()
             async let opened = Connection.open(
                 .path(clogged.place.socket), waitingUpTo: .seconds(3_600), configuration: .patient)
@@ -102,7 +102,7 @@ import Testing
         }
 
         @Test("A second listener sees that the path is in use, and does not wait")
-        func listening() throws {
+        func listeningInFullQueue() throws {
             let clogged = try FullListener()
             let error = #expect(throws: ConnectionError.self) { try Listener(at: .path(clogged.place.socket)) }
             #expect((error?.underlying as? TransportError)?.code == .nameTaken)

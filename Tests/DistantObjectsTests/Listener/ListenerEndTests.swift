@@ -27,7 +27,7 @@ struct ListenerEndTests {
     }
 
     @Test("Its connections are told goodbye, calls under way are answered, and `ended` waits for all of them")
-    func goodbye() async throws {
+    func goodbyeInListenerEnd() async throws {
         let ends = try await Ends(3)
         let root = try await ends.clients[0].root
         let call = CountedCall { let _: Int = try await root.hold() }
@@ -48,7 +48,7 @@ struct ListenerEndTests {
     }
 
     @Test("A connection whose method does not return is cut after the limit")
-    func cut() async throws {
+    func cutInListenerEnd() async throws {
         let ends = try await Ends(1)
         let root = try await ends.clients[0].root
         let call = CountedCall { let _: Int = try await root.hold() }
@@ -60,7 +60,7 @@ struct ListenerEndTests {
     }
 
     @Test("Without a limit, and when the listener is freed, its connections stay open", arguments: [true, false])
-    func open(isFreed: Bool) async throws {
+    func openInListenerEnd(isFreed: Bool) async throws {
         var clients: [Connection] = []
         var servers: [Connection] = []
         do {

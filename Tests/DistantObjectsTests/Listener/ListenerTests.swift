@@ -110,7 +110,7 @@ struct ListenerTests {
     }
 
     @Test("A missing listener, a long path and a path in use are errors that name the path")
-    func paths() async throws {
+    func pathsInListener() async throws {
         let place = try TemporaryFolder()
         await expectCode(.transport) { _ = try await Connection.open(.path(place.socket), configuration: .patient) }
         let long = place.path + "/" + String(repeating: "x", count: 200)
@@ -127,7 +127,7 @@ struct ListenerTests {
     }
 
     @Test("A listener without free descriptors reports it, does not spin, and recovers")
-    func noDescriptors() async {
+    func noDescriptorsInListener() async {
         await #expect(processExitsWith: .success) {
             let place = try TemporaryFolder()
             let paused = Signal()
@@ -172,7 +172,7 @@ struct ListenerTests {
     }
 
     @Test("A silent peer is cut off by the handshake timeout")
-    func silence() async throws {
+    func silenceInListener() async throws {
         let place = try TemporaryFolder()
         var configuration = Connection.Configuration.patient
         configuration.handshakeTimeout = .milliseconds(50)

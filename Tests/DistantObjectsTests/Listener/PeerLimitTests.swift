@@ -99,7 +99,7 @@ struct PeerLimitTests {
     }
 
     @Test("All processes of another user count as one peer")
-    func otherUser() {
+    func otherUserInPeerLimit() {
         typealias Peer = PeerCounts.Peer
         let own = PeerCredentials.current.uid
         func peer(_ pid: Int32, _ uid: UInt32) -> Peer { Peer(PeerCredentials(pid: pid, uid: uid, gid: 0)) }
@@ -134,7 +134,7 @@ struct PeerLimitTests {
     }
 
     @Test("After any sequence of connections and ends, there is room for the maximum again")
-    func churn() async throws {
+    func churnInPeerLimit() async throws {
         let server = try Server(connectionsOfPeer: 3)
         let socket = server.place.socket
         for _ in 0..<20 {

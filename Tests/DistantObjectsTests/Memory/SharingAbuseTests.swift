@@ -66,7 +66,7 @@ import Testing
         }
 
         @Test("A peer with nonsensical counters is refused")
-        func nonsense() async throws {
+        func nonsenseInSharingAbuse() async throws {
             let taker = try await Taker()
             taker.raw.send(17, flags: 2, [])
             taker.say(1 << 50)
@@ -98,7 +98,7 @@ import Testing
         }
 
         @Test("A peer may say that it runs on any processor, and is answered all the same")
-        func processor() async throws {
+        func processorInSharingAbuse() async throws {
             let taker = try await Taker(features: 3 + 256)
             taker.raw.send(17, flags: 2, [])
             try await taker.awaitMove()
@@ -150,7 +150,7 @@ import Testing
         }
 
         @Test("The death of a peer is noticed after its last frames were read", arguments: [true, false])
-        func death(writes: Bool) async throws {
+        func deathInSharingAbuse(writes: Bool) async throws {
             let taker = try await Taker()
             taker.raw.send(17, flags: 2, [])
             try await taker.awaitMove()
@@ -200,7 +200,7 @@ import Testing
         }
 
         @Test("A peer that never reads the memory blocks only its own connection")
-        func unread() async throws {
+        func unreadInSharingAbuse() async throws {
             let taker = try await Taker()
             let good = try await SharingTests.pair()
             taker.raw.send(17, flags: 2, [])

@@ -63,7 +63,7 @@ import Testing
         }
 
         @Test("A connection that only sends switches to shared memory, too, although few frames come back")
-        func oneWay() async throws {
+        func oneWayInSharing() async throws {
             var configuration = Connection.Configuration.patient
             configuration.busy.nanoseconds = .max
             let (client, server) = try await Connection.pair(
@@ -77,7 +77,7 @@ import Testing
         }
 
         @Test("Slow traffic stays on the socket")
-        func slow() async throws {
+        func slowInSharing() async throws {
             var configuration = Self.always
             configuration.busy.nanoseconds = 0
             let (client, server) = try await Connection.pair(over: .socketpair, first: configuration, second: .patient)
@@ -89,7 +89,7 @@ import Testing
         }
 
         @Test("Memory is shared only if both sides enable it", arguments: [true, false])
-        func unwanted(byClient: Bool) async throws {
+        func unwantedInSharing(byClient: Bool) async throws {
             var client = Self.always
             var server = Connection.Configuration.patient
             if byClient { client.sharesMemory = false } else { server.sharesMemory = false }
@@ -103,7 +103,7 @@ import Testing
         }
 
         @Test("Messages of every size in both directions keep their order and content")
-        func sizes() async throws {
+        func sizesInSharing() async throws {
             let (client, server, root) = try await Self.pair()
             let mine = Directory()
             client.vend(mine)
@@ -147,7 +147,7 @@ import Testing
         }
 
         @Test("Either end may be closed at any step of the switch", arguments: 0..<40)
-        func closing(step: Int) async throws {
+        func closingInSharing(step: Int) async throws {
             var configuration = Self.always
             configuration.busy.frames = UInt64(1 << (step % 4))
             let (client, server) = try await Connection.pair(over: .socketpair, first: configuration, second: .patient)
@@ -168,7 +168,7 @@ import Testing
         }
 
         @Test("Threads make calls in a row and single ones, mixed with traffic of the loop")
-        func blocking() async throws {
+        func blockingInSharing() async throws {
             let (client, server, root) = try await Self.pair()
             for round in 0..<20 {
                 let sum = try await onThread {
@@ -250,7 +250,7 @@ import Testing
         }
 
         @Test("A peer shares memory over a limited number of connections, and others stay on the socket")
-        func most() async {
+        func mostInSharing() async {
             await #expect(processExitsWith: .success) {
                 var pairs: [(Connection, Connection)] = []
                 for _ in 0..<150 {
@@ -270,7 +270,7 @@ import Testing
         }
 
         @Test("A process without free descriptors stays on the socket")
-        func noDescriptors() async {
+        func noDescriptorsInSharing() async {
             await #expect(processExitsWith: .success) {
                 let (client, server) = try await Connection.pair(
                     over: .socketpair, first: Self.always, second: .patient)

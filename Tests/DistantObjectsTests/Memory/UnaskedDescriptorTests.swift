@@ -49,7 +49,7 @@
         }
 
         @Test("A listener cannot send descriptors to a client", .enabled(if: kernelRefuses))
-        func listening() async throws {
+        func listeningInUnaskedDescriptor() async throws {
             let place = try TemporaryFolder()
             let listener = port_bind(place.socket, 0o600)
             try #require(listener >= 0 && port_listen(listener, 1) == 0)
@@ -68,7 +68,7 @@
         @Test(
             "After adoption a socketpair accepts no descriptors, and those sent before end the connection",
             .enabled(if: kernelRefuses))
-        func adopted() async throws {
+        func adoptedInUnaskedDescriptor() async throws {
             let bereaved = try await RawPeerConnection(.socketpair)
             #expect(Self.send(RawPeer.frame(3, RawPeer.result()), with: 0, over: bereaved.raw) == EPERM)
             bereaved.raw.close()

@@ -113,7 +113,7 @@ struct ReplacementTests {
     }
 
     @Test("An error can carry references")
-    func errors() async throws {
+    func errorsInReplacement() async throws {
         try await withDesk { desk, _ in
             do {
                 try await desk.lose()

@@ -39,7 +39,7 @@ private final class Letter: Document, @unchecked Sendable {
 @Suite("Subclasses of a vendable class", .bounded())
 struct SubclassTests {
     @Test("A subclass answers the messages of its superclass and its own")
-    func subclass() async throws {
+    func subclassInSubclass() async throws {
         let pair = try await Pair()
         pair.server.vend(Invoice(), as: "invoice")
         let invoice = try await pair.client.root(named: "invoice")

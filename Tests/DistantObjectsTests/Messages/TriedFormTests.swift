@@ -88,7 +88,7 @@ private final class Mirror: Vendable {
 @Suite("Types that try one form after another", .bounded())
 struct TriedFormTests {
     @Test("Arguments, results and errors of such types are what was sent")
-    func forms() async throws {
+    func formsInTriedForm() async throws {
         var configuration = Connection.Configuration.patient
         configuration.errorTypes = [Refusal.self]
         let (client, server) = try await Connection.pair(first: configuration, second: configuration)

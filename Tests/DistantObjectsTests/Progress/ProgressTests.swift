@@ -72,7 +72,7 @@ struct ProgressTests {
     }
 
     @Test("Reports arrive in order and leave no reference behind")
-    func order() async throws {
+    func orderInProgress() async throws {
         let log = Log()
         let (pair, _, _) = try await pair()
         do {
@@ -89,7 +89,7 @@ struct ProgressTests {
     }
 
     @Test("Reports of a method that blocks arrive while it runs")
-    func blocking() async throws {
+    func blockingInProgress() async throws {
         let log = Log()
         let (pair, worker, proxy) = try await pair()
         async let answer: Int = proxy.compute(log.receiver)
@@ -104,7 +104,7 @@ struct ProgressTests {
     }
 
     @Test("Reports are dropped when the queue is full, and the call goes on")
-    func full() async throws {
+    func fullInProgress() async throws {
         let (heard, gate) = (Signal(), DispatchSemaphore(value: 0))
         let count = Atomic<Int>(0)
         // While the first report is handled there is room for one more.
@@ -130,7 +130,7 @@ struct ProgressTests {
     }
 
     @Test("A cancelled call stops its work, and the receiver is released")
-    func cancelled() async throws {
+    func cancelledInProgress() async throws {
         let (pair, worker, _) = try await pair()
         weak var receiver: ProgressReceiver?
         do {
@@ -167,7 +167,7 @@ struct ProgressTests {
     }
 
     @Test("Any numbers that a peer reports are accepted")
-    func nonsense() {
+    func nonsenseInProgress() {
         #expect(CallProgress(completed: -1, total: 10).fraction == 0)
         #expect(CallProgress(completed: 11, total: 10).fraction == 1)
         #expect(CallProgress(completed: 1, total: 0).fraction == nil)

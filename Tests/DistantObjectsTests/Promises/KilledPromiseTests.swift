@@ -10,7 +10,7 @@ import Testing
 @Suite("Killing a side of a promised call", .serialized, .bounded())
 struct KilledPromiseTests {
     @Test("Each operation ends once, says what is known of it, and nothing is left")
-    func kill() async {
+    func killInKilledPromise() async {
         await #expect(processExitsWith: .success) {
             try await KilledProcess.killAtEachStep(
                 KilledPromise.steps.map { step in

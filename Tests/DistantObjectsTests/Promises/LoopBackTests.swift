@@ -6,7 +6,7 @@ import Testing
 @Suite("Promises of an object that turns out to be the caller's own", .bounded())
 struct LoopBackTests {
     @Test("Messages reach the caller's own object in order, and resolving gives the object itself")
-    func order() async throws {
+    func orderInLoopBack() async throws {
         let visit = try await Visit()
         let own = Hall("own")
         let promise = visit.hall.backLater.promise(Remote(vending: own))
@@ -27,7 +27,7 @@ struct LoopBackTests {
     }
 
     @Test("Arguments, results and errors pass through unchanged, large ones as well")
-    func content() async throws {
+    func contentInLoopBack() async throws {
         var server = Connection.Configuration.patient
         server.errorTypes = [NoRoom.self]
         let visit = try await Visit(server: server)
@@ -45,7 +45,7 @@ struct LoopBackTests {
     }
 
     @Test("A large message frees its room in the window before its answer needs it")
-    func window() async throws {
+    func windowInLoopBack() async throws {
         let visit = try await Visit()
         let promise = visit.hall.back.promise(Remote(vending: Hall("own")))
         let bytes = [UInt8](repeating: 7, count: 5 << 20)
@@ -54,7 +54,7 @@ struct LoopBackTests {
     }
 
     @Test("Messages are sent back in their order although one of them waits for credit or room")
-    func credit() async throws {
+    func creditInLoopBack() async throws {
         var client = Connection.Configuration.patient
         client.limits.queuedCalls = 1
         let visit = try await Visit(client: client)
@@ -77,7 +77,7 @@ struct LoopBackTests {
     }
 
     @Test("A promise of such an object's result is a promise of the caller's own object, too")
-    func nested() async throws {
+    func nestedInLoopBack() async throws {
         let visit = try await Visit()
         let own = Hall("own")
         let promise = visit.hall.back.promise(Remote(vending: own))
@@ -89,7 +89,7 @@ struct LoopBackTests {
     }
 
     @Test("Cancelling such a call cancels the caller's own method")
-    func cancel() async throws {
+    func cancelInLoopBack() async throws {
         let visit = try await Visit()
         let own = Hall("own")
         let promise = visit.hall.back.promise(Remote(vending: own))

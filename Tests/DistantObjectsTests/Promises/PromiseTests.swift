@@ -8,7 +8,7 @@ struct PromiseTests {
     static let transports: [Connection.PairTransport] = [.socketpair, .pipes]
 
     @Test("Four calls, each for the result of the one before, take one answer", arguments: transports)
-    func chain(over transport: Connection.PairTransport) async throws {
+    func chainInPromise(over transport: Connection.PairTransport) async throws {
         let visit = try await Visit(over: transport)
         if transport == .socketpair { try await visit.pair.awaitSharedMemory() }
         let before = visit.pair.client.statistics.framesIn
@@ -27,7 +27,7 @@ struct PromiseTests {
     }
 
     @Test("A promise of an async method, in the dynamic form, with a one-way message and from a plain thread")
-    func forms() async throws {
+    func formsInPromise() async throws {
         let visit = try await Visit()
         let later = visit.hall.object.later.promise("x")
         try await later.note.oneWay(1)
@@ -47,7 +47,7 @@ struct PromiseTests {
     }
 
     @Test("What is sent to a resolved promise's object starts after what was sent to the promise")
-    func order() async throws {
+    func orderInPromise() async throws {
         let visit = try await Visit()
         let promise = visit.hall.later.promise("x")
         for number in 0..<10 { #expect(try promise.note.offer(number)) }
@@ -64,7 +64,7 @@ struct PromiseTests {
     }
 
     @Test("A promise that fails fails each message to it once, with its own error")
-    func failure() async throws {
+    func failureInPromise() async throws {
         let visit = try await Visit()
         let promise = visit.hall.broken.promise("x")
         let calls = (0..<3).map { number in Task { try await promise.room.promise("y").note(number) } }
@@ -79,7 +79,7 @@ struct PromiseTests {
     }
 
     @Test("The refusal of a promise names its own message, and a later one does not hide it")
-    func refusal() async throws {
+    func refusalInPromise() async throws {
         let visit = try await Visit()
         let promise = visit.hall.object.nothing.promise()
         let error = await #expect(throws: ConnectionError.self) { try await promise.also.promise().note(1) as Int }
@@ -103,7 +103,7 @@ struct PromiseTests {
     }
 
     @Test("A promise is an argument to the same peer, which gets its own object")
-    func argument() async throws {
+    func argumentInPromise() async throws {
         let visit = try await Visit()
         let promise = visit.hall.later.promise("x")
         async let met = visit.hall.meet(promise)
@@ -118,7 +118,7 @@ struct PromiseTests {
     }
 
     @Test("Dropping a promise cancels its method, but not while a message waits for it")
-    func drop() async throws {
+    func dropInPromise() async throws {
         let visit = try await Visit()
         do {
             let promise = visit.hall.wait.promise()
@@ -155,7 +155,7 @@ struct PromiseTests {
     }
 
     @Test("A promise that cannot be sent says why when it is used", arguments: [true, false])
-    func unsent(isClosed: Bool) async throws {
+    func unsentInPromise(isClosed: Bool) async throws {
         let visit = try await Visit()
         if isClosed { await visit.pair.client.close() }
         let other = try await Visit()
@@ -171,7 +171,7 @@ struct PromiseTests {
     }
 
     @Test("The end of the connection ends promises and what was sent to them")
-    func ending() async throws {
+    func endingInPromise() async throws {
         let visit = try await Visit()
         let promise = visit.hall.wait.promise()
         let name = Task { try await promise.name() }
@@ -187,7 +187,7 @@ struct PromiseTests {
     }
 
     @Test("A connection closes in order although promises are held")
-    func closing() async throws {
+    func closingInPromise() async throws {
         let visit = try await Visit()
         let promise = visit.hall.room.promise("x")
         #expect(try await promise.name() == "x")
@@ -200,7 +200,7 @@ struct PromiseTests {
     }
 
     @Test("More promises than a connection holds are not sent, and dropping some makes room")
-    func limit() async throws {
+    func limitInPromise() async throws {
         let visit = try await Visit()
         var promises = (0..<4_096).map { _ in visit.hall.room.promise("x") }
         await expectCode(.overloaded) { _ = try await visit.hall.room.promise("y").name() }
@@ -234,7 +234,7 @@ struct PromiseTests {
     }
 
     @Test("A promise of an object of this process behaves like one of another's")
-    func local() async throws {
+    func localInPromise() async throws {
         let hall = Hall("own")
         var configuration = Connection.Configuration.patient
         configuration.errorTypes = [NoRoom.self]

@@ -5,7 +5,7 @@ import Testing
 @Suite("Methods that answer with the answer of another message", .bounded())
 struct TailCallTests {
     @Test("The result, the error and the cancellation of the other message are passed on")
-    func passing() async throws {
+    func passingInTailCall() async throws {
         let desk = try await Desk()
         #expect(try await desk.front.name() == "hall")
         #expect(try await desk.front.note(7) == 7)
@@ -25,7 +25,7 @@ struct TailCallTests {
     }
 
     @Test("A reference is passed on to the process that it came from, and to no other")
-    func references() async throws {
+    func referencesInTailCall() async throws {
         let desk = try await Desk()
         await expectCode(.foreignReference) { _ = try await desk.front.room("x") }
         let own = Hall("own")
@@ -35,7 +35,7 @@ struct TailCallTests {
     }
 
     @Test("They work for objects of this process, on either side")
-    func local() async throws {
+    func localInTailCall() async throws {
         let hall = Hall("own")
         let desk = FrontDesk(Remote(local: hall))
         let pair = try await Pair()

@@ -40,7 +40,7 @@ struct ThirdProcessTests {
     }
 
     @Test("What the caller's caller cannot know is refused, and its connection goes on")
-    func refusing() async throws {
+    func refusingInThirdProcess() async throws {
         try await Chain.use { board in
             await expectCode(.foreignReference) { let _: DistantObject = try await board.relayItself() }
             await expectCode(.foreignReference) { try await board.relayNothing(3) }
@@ -53,7 +53,7 @@ struct ThirdProcessTests {
     }
 
     @Test("That the third process is closing is no word of the second one")
-    func closing() async throws {
+    func closingInThirdProcess() async throws {
         try await Chain.use { board in
             let waiting = Task { try await board.relayWait() }
             try await board.relayLeave()

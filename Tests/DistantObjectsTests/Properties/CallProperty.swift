@@ -57,7 +57,7 @@ enum CallProperty: String, CaseIterable, Sendable, CustomTestStringConvertible {
 @Suite("The properties of a call", .bounded())
 struct CallPropertyTests {
     @Test("A call has each property on each path", arguments: CallPath.allCases, CallProperty.allCases)
-    func table(path: CallPath, property: CallProperty) async throws { try await property.check(path) }
+    func tableInCallProperty(path: CallPath, property: CallProperty) async throws { try await property.check(path) }
 }
 
 // MARK: One call

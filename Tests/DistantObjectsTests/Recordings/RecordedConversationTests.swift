@@ -134,7 +134,7 @@ struct RecordedConversationTests {
     }
 
     @Test("A server of an earlier version is called as it was then", arguments: names)
-    func call(_ name: String) async throws {
+    func callInRecordedConversation(_ name: String) async throws {
         let recording = try Recording(named: name)
         let (raw, end) = try RawPeerConnection.ends(.socketpair)
         async let played = onThread { recording.play(.server, by: raw) }

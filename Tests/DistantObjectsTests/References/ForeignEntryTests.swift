@@ -14,7 +14,7 @@ import Testing
 @Suite("Entries of another connection", .bounded())
 struct ForeignEntryTests {
     @Test("Each message refuses them, and the connection goes on", arguments: Kind.allCases)
-    func refusing(_ kind: Kind) async throws {
+    func refusingInForeignEntry(_ kind: Kind) async throws {
         let first = try await Depot.open()
         let second = try await Depot.open()
         let depot = second.depot

@@ -33,7 +33,7 @@ struct ReferenceTests {
     }
 
     @Test("An object without references is released on the other side")
-    func release() async throws {
+    func releaseInReference() async throws {
         let pair = try await Pair()
         do {
             let directory = try await pair.client.root
@@ -48,7 +48,7 @@ struct ReferenceTests {
     }
 
     @Test("An exported object lives as long as its proxy")
-    func lifetime() async throws {
+    func lifetimeInReference() async throws {
         let pair = try await Pair()
         weak var observer: Observer?
         do {
@@ -121,7 +121,7 @@ struct ReferenceTests {
     }
 
     @Test("A reference of another connection is refused before anything is sent")
-    func foreign() async throws {
+    func foreignInReference() async throws {
         let one = try await Pair()
         let two = try await Pair()
         let observer: DistantObject = try await one.client.root.observer()
@@ -262,7 +262,7 @@ struct ReferenceTests {
 @Suite("Callbacks", .bounded())
 struct CallbackTests {
     @Test("A method calls an object of its caller during the call")
-    func callback() async throws {
+    func callbackInCallback() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
         let observer = Observer()
@@ -275,7 +275,7 @@ struct CallbackTests {
     }
 
     @Test("Calls nest a hundred deep, with queues for one call only")
-    func depth() async throws {
+    func depthInCallback() async throws {
         var configuration = Connection.Configuration.patient
         configuration.limits.queuedCalls = 1
         let pair = try await Pair(client: configuration, server: configuration)

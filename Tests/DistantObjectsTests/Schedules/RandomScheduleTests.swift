@@ -24,7 +24,7 @@ struct RandomScheduleTests {
     }()
 
     @Test("Order, outcomes, identity and empty tables are as the oracle predicts", arguments: seeds)
-    func schedule(seed: UInt64) {
+    func scheduleInRandomSchedule(seed: UInt64) {
         let world = ScheduleWorld(seed: seed)
         world.run()
         for complaint in world.complaints.value { Issue.record("seed \(seed): \(complaint)") }

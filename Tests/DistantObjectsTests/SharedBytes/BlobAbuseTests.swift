@@ -46,7 +46,7 @@ import Testing
         }
 
         @Test("What is no region, or comes without an agreement, ends the connection", arguments: Offer.allCases)
-        func offers(_ offer: Offer) async throws {
+        func offersInBlobAbuse(_ offer: Offer) async throws {
             let peer = try await RegionPeer(features: offer == .notAgreed ? 3 : Self.features)
             let size = offer == .oddSize ? 3 * 4_096 : offer == .tooLarge ? (64 << 20) + (64 << 10) : Self.size
             let (memory, descriptor) = try Self.region(size)
@@ -64,7 +64,7 @@ import Testing
         }
 
         @Test("An offer whose descriptor could not be sent is counted, and declined")
-        func noDescriptor() async throws {
+        func noDescriptorInBlobAbuse() async throws {
             let peer = try await RegionPeer(features: Self.features)
             let (memory, descriptor) = try Self.region()
             defer {
@@ -106,7 +106,7 @@ import Testing
         }
 
         @Test("More bytes than this process has room for are not mapped")
-        func tooMuch() async {
+        func tooMuchInBlobAbuse() async {
             // In a process of its own, where no other test uses the share of this one.
             await #expect(processExitsWith: .success) {
                 let peer = try await RegionPeer(features: Self.features)
@@ -131,7 +131,7 @@ import Testing
         }
 
         @Test("Bytes of a region that does not exist end the connection", arguments: [false, true])
-        func noRegion(isReleased: Bool) async throws {
+        func noRegionInBlobAbuse(isReleased: Bool) async throws {
             let peer = try await RegionPeer(features: Self.features)
             if isReleased {
                 let (memory, descriptor) = try Self.region()
@@ -152,7 +152,7 @@ import Testing
         }
 
         @Test("Bytes of a message that is refused are given back, and may change at any time")
-        func refused() async throws {
+        func refusedInBlobAbuse() async throws {
             let peer = try await RegionPeer(features: Self.features)
             let (memory, descriptor) = try Self.region()
             peer.send(2, [descriptor])

@@ -90,7 +90,7 @@ import Testing
         }
 
         @Test("Bytes that one side still holds are not overwritten, and the next ones go elsewhere")
-        func held() async throws {
+        func heldInBlobUse() async throws {
             let (client, server, root) = try await Self.pair()
             try await Self.settle(client, root)
             for byte in 1...5 { try await root.keep(try client.filled(Self.size, UInt8(byte))) as Void }
@@ -105,7 +105,7 @@ import Testing
         }
 
         @Test("More than 64 MiB at a time are sent as data")
-        func tooMuch() async throws {
+        func tooMuchInBlobUse() async throws {
             let (client, server, root) = try await Self.pair()
             let size = 33 << 20
             let first = try await Self.settle(client, root, size)
@@ -143,7 +143,7 @@ import Testing
         }
 
         @Test("Over another connection they are copied")
-        func other() async throws {
+        func otherInBlobUse() async throws {
             let (client, server, root) = try await Self.pair()
             let (second, third, other) = try await Self.pair()
             let bytes = try await Self.settle(client, root)
@@ -174,7 +174,7 @@ import Testing
         }
 
         @Test("Several tasks send bytes at a time, and each gets its own")
-        func mixed() async throws {
+        func mixedInBlobUse() async throws {
             let (client, server, root) = try await Self.pair()
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for lane in 1...4 {
@@ -202,7 +202,7 @@ import Testing
         }
 
         @Test("A process without free descriptors sends the bytes as data")
-        func noDescriptors() async {
+        func noDescriptorsInBlobUse() async {
             await #expect(processExitsWith: .success) {
                 let (client, server, root) = try await Self.pair()
                 // Each side has closed what the switch to shared memory brought before it answers.
@@ -220,7 +220,7 @@ import Testing
         }
 
         @Test("A peer that knows no such memory gets the bytes as data")
-        func older() async throws {
+        func olderInBlobUse() async throws {
             let peer = try await RegionPeer(features: 3)
             let root = try await SharingAbuseTests.root(of: peer.taker)
             let bytes = try peer.taker.connection.filled(Self.size, 1)

@@ -12,7 +12,7 @@ import Testing
     @Suite("Killing a process with shared bytes", .serialized, .bounded())
     struct KilledBlobTests {
         @Test("What this process has is readable until it is let go, and nothing is left")
-        func kill() async {
+        func killInKilledBlob() async {
             await #expect(processExitsWith: .success) {
                 try await KilledProcess.killAtEachStep(Step.allCases.map { step in { try await step.run(over: $0) } })
             }

@@ -26,7 +26,7 @@ struct SharedBytesTests {
     }
 
     @Test("In archives of every format they are the same value as a Data", arguments: [3, 100_000])
-    func archives(count: Int) throws {
+    func archivesInSharedBytes(count: Int) throws {
         let data = Self.content.prefix(count)
         for format in [ArchiveFormat.compact, .binary, .xml] {
             let archive = try KeyedArchiver.archive(SharedBytes(data), format: format)
@@ -97,7 +97,7 @@ struct SharedBytesTests {
     }
 
     @Test("A size that is negative or too large is an error, and so is what the closure throws")
-    func errors() async throws {
+    func errorsInSharedBytes() async throws {
         let (client, server, _) = try await pair(.shared)
         for count in [-1, .max, (256 << 20) + 1] {
             await expectCode(.tooLarge) { _ = try client.withBlob(byteCount: count) { _ in } }
@@ -115,14 +115,14 @@ struct SharedBytesTests {
     }
 
     @Test("An object of this process gets a copy of the bytes")
-    func local() async throws {
+    func localInSharedBytes() async throws {
         let root = DistantObject(standingFor: BlobServer())
         let sum: Int = try await root.sum(SharedBytes(Self.content))
         #expect(sum == BlobServer.sum(of: SharedBytes(Self.content)))
     }
 
     @Test("A promise of bytes is none, as they are no object")
-    func promise() async throws {
+    func promiseInSharedBytes() async throws {
         let (client, server, root) = try await pair(.shared)
         for _ in 0..<3 {
             let promised = root.message("make").promise(1 << 20, 1)

@@ -15,7 +15,7 @@ extension DistantStream.BlockingIterator {
 @Suite("Streams read by threads without a task", .bounded())
 struct BlockingStreamTests {
     @Test("A thread reads a stream to its end", arguments: StreamPair.Transport.allCases)
-    func values(_ transport: StreamPair.Transport) async throws {
+    func valuesInBlockingStream(_ transport: StreamPair.Transport) async throws {
         let pair = try await StreamPair(transport)
         for count in [0, 1, 2, 10_000] {
             let numbers = try await onThread { [remote = pair.remote] in
@@ -32,7 +32,7 @@ struct BlockingStreamTests {
     }
 
     @Test("Items that come in fragments arrive", arguments: StreamPair.Transport.allCases)
-    func large(_ transport: StreamPair.Transport) async throws {
+    func largeInBlockingStream(_ transport: StreamPair.Transport) async throws {
         let pair = try await StreamPair(transport)
         let blobs = try await onThread { [remote = pair.remote] in
             let stream: DistantStream<[UInt8]> = try remote.blobs.blocking(20, 300_000)
@@ -72,7 +72,7 @@ struct BlockingStreamTests {
 
     @Test(
         "Threads read streams and call over one connection at the same time", arguments: StreamPair.Transport.allCases)
-    func together(_ transport: StreamPair.Transport) async throws {
+    func togetherInBlockingStream(_ transport: StreamPair.Transport) async throws {
         let pair = try await StreamPair(transport)
         let sums = try await withThrowingTaskGroup(of: Int.self) { group in
             for thread in 0..<6 {
@@ -97,7 +97,7 @@ struct BlockingStreamTests {
     }
 
     @Test("What the sequence throws arrives after the elements before it, once")
-    func throwing() async throws {
+    func throwingInBlockingStream() async throws {
         let pair = try await StreamPair()
         try await onThread { [remote = pair.remote] in
             let stream: DistantStream<Int> = try remote.failing.blocking(1_000)
@@ -111,7 +111,7 @@ struct BlockingStreamTests {
     }
 
     @Test("A thread gets the final value, after the elements or without them", arguments: StreamPair.Transport.allCases)
-    func final(_ transport: StreamPair.Transport) async throws {
+    func finalInBlockingStream(_ transport: StreamPair.Transport) async throws {
         let pair = try await StreamPair(transport)
         try await onThread { [remote = pair.remote] in
             let read: DistantStream<Int>.WithFinal<String> = try remote.summed.blocking(100)
@@ -154,7 +154,7 @@ struct BlockingStreamTests {
     }
 
     @Test("A thread waits for the final value while another one reads the elements")
-    func finalWaits() async throws {
+    func finalWaitsInBlockingStream() async throws {
         let pair = try await StreamPair()
         let stream: DistantStream<Int>.WithFinal<String> = try await pair.remote.summed(3)
         let begun = Signal()
@@ -177,7 +177,7 @@ struct BlockingStreamTests {
     }
 
     @Test("A second iteration throws, and the first one goes on")
-    func once() async throws {
+    func onceInBlockingStream() async throws {
         let pair = try await StreamPair()
         let stream: DistantStream<Int> = try await pair.remote.count(3)
         try await onThread { () throws in
@@ -208,7 +208,7 @@ struct BlockingStreamTests {
     }
 
     @Test("At the deadline a thread stops waiting, and no element is lost", arguments: StreamPair.Transport.allCases)
-    func deadline(_ transport: StreamPair.Transport) async throws {
+    func deadlineInBlockingStream(_ transport: StreamPair.Transport) async throws {
         let pair = try await StreamPair(transport)
         let (source, continuation) = AsyncStream<Int>.makeStream()
         let stream: DistantStream<Int> = try await pair.remote.slow(DistantStream(source))
@@ -249,7 +249,7 @@ struct BlockingStreamTests {
     @Test(
         "When the connection is cut, a thread gets what has arrived, then an error",
         arguments: StreamPair.Transport.allCases)
-    func cut(_ transport: StreamPair.Transport) async throws {
+    func cutInBlockingStream(_ transport: StreamPair.Transport) async throws {
         let pair = try await StreamPair(transport)
         let (source, continuation) = AsyncStream<Int>.makeStream()
         let stream: DistantStream<Int> = try await pair.remote.slow(DistantStream(source))
@@ -273,7 +273,7 @@ struct BlockingStreamTests {
     }
 
     @Test("When either side closes, a thread that reads gets an error", arguments: [false, true])
-    func closing(byReader: Bool) async throws {
+    func closingInBlockingStream(byReader: Bool) async throws {
         let pair = try await StreamPair()
         let (source, continuation) = AsyncStream<Int>.makeStream()
         let stream: DistantStream<Int> = try await pair.remote.slow(DistantStream(source))
@@ -293,7 +293,7 @@ struct BlockingStreamTests {
     }
 
     @Test("In a task the blocking functions throw, and the stream can still be read")
-    func inTask() async throws {
+    func inTaskInBlockingStream() async throws {
         let pair = try await StreamPair()
         let stream: DistantStream<Int>.WithFinal<String> = try await pair.remote.summed(3)
         expectWouldBlock { try stream.blockingFinal() }
@@ -306,7 +306,7 @@ struct BlockingStreamTests {
     }
 
     @Test("Threads read streams of their own process, too")
-    func local() async throws {
+    func localInBlockingStream() async throws {
         try await onThread { () throws in
             let (source, continuation) = AsyncStream<Int>.makeStream()
             var iterator = DistantStream(source).makeBlockingIterator()

@@ -21,7 +21,7 @@ struct BlockingWriterTests {
     @Test(
         "A slow reader leaves the thread waiting, and one that stops ends it",
         arguments: StreamPair.Transport.allCases)
-    func slowReader(_ transport: StreamPair.Transport) async throws {
+    func slowReaderInBlockingWriter(_ transport: StreamPair.Transport) async throws {
         let pair = try await StreamPair(transport)
         let sent = Locked(0)
         let waits = Signal()
@@ -59,7 +59,7 @@ struct BlockingWriterTests {
     }
 
     @Test("It ends with a final value or with what it throws")
-    func ending() async throws {
+    func endingInBlockingWriter() async throws {
         let pair = try await StreamPair()
         let whole = DistantStream<Int>.WithFinal<Int>.onThread { writer in
             for number in 0..<10 { try writer.blockingSend(number) }
@@ -81,7 +81,7 @@ struct BlockingWriterTests {
     }
 
     @Test("When the connection ends, the waiting thread gets an error", arguments: StreamPair.Transport.allCases)
-    func cut(_ transport: StreamPair.Transport) async throws {
+    func cutInBlockingWriter(_ transport: StreamPair.Transport) async throws {
         let pair = try await StreamPair(transport)
         let code = Locked<ConnectionError.Code?>(nil)
         let stream = DistantStream<Int>.onThread { writer in
@@ -101,7 +101,7 @@ struct BlockingWriterTests {
     }
 
     @Test("In a task and on the loop it throws, and the element is not sent")
-    func inTask() async throws {
+    func inTaskInBlockingWriter() async throws {
         let pair = try await StreamPair()
         let stream = DistantStream<Int> { writer in
             expectWouldBlock { try writer.blockingSend(1) }
@@ -114,7 +114,7 @@ struct BlockingWriterTests {
     }
 
     @Test("It is read in its own process, too")
-    func local() async throws {
+    func localInBlockingWriter() async throws {
         let stream = DistantStream<Int>.onThread { writer in
             for number in 0..<1_000 { try writer.blockingSend(number) }
         }

@@ -9,7 +9,7 @@ import Testing
 @Suite("Killing a side of a stream", .serialized, .bounded())
 struct KilledStreamTests {
     @Test("Each operation ends once, says what is known of it, and nothing is left")
-    func kill() async {
+    func killInKilledStream() async {
         await #expect(processExitsWith: .success) {
             try await KilledProcess.killAtEachStep(
                 KilledStream.steps.map { step in { way in try await KilledStream.kill(at: step, over: way) } })

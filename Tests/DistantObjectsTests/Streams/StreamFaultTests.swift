@@ -70,7 +70,7 @@ struct StreamFaultTests {
     }
 
     @Test("A reader that breaks a rule is refused with its reason", arguments: StreamFault.ofReader)
-    fileprivate func reader(_ fault: StreamFault) throws {
+    fileprivate func readerInStreamFault(_ fault: StreamFault) throws {
         let (client, _, _) = try opened()
         try expect(fault, at: client)
     }

@@ -156,7 +156,7 @@ struct StreamStateTests {
     }
 
     @Test("Credit is returned when half of it is consumed, and more items than granted are refused")
-    func credit() throws {
+    func creditInStreamState() throws {
         let (client, server, inbox, outbox) = try begun()
         let half = StreamInbox.window.items / 2
         #expect(try client.send(half - 1, of: outbox).allowance == half + 1)
@@ -192,7 +192,7 @@ struct StreamStateTests {
     }
 
     @Test("Items behind one in fragments wait for it, and the End as well")
-    func fragments() throws {
+    func fragmentsInStreamState() throws {
         let (client, server, inbox, outbox) = try begun()
         _ = try client.send(1, of: outbox, bytes: 100_000)
         _ = try client.send(1, of: outbox)
@@ -212,7 +212,7 @@ struct StreamStateTests {
     }
 
     @Test("A stream that was not read can be passed back, and becomes the sequence again")
-    func passBack() throws {
+    func passBackInStreamState() throws {
         let (client, server, inbox) = try open()
         let reader = try #require(server.references.last)
         try server.call(1, streams: reader)
@@ -236,7 +236,7 @@ struct StreamStateTests {
     }
 
     @Test("A full channel keeps items back, and they are written when there is room")
-    func room() throws {
+    func roomInStreamState() throws {
         let (client, _, _, outbox) = try begun()
         client.host.isQueueFull = true
         #expect(try client.send(1, of: outbox).isNoRoom)
@@ -248,7 +248,7 @@ struct StreamStateTests {
     }
 
     @Test("More streams than allowed are not sent, and a queued one that finds no number is a dead stream")
-    func limit() throws {
+    func limitInStreamState() throws {
         var limits = ConnectionLimits()
         limits.streams = 1
         limits.queuedCalls = 1
@@ -270,7 +270,7 @@ struct StreamStateTests {
     }
 
     @Test("A close ends streams in both directions before the Goodbye")
-    func close() throws {
+    func closeInStreamState() throws {
         let (client, server, inbox, outbox) = try begun()
         try server.answer(try #require(server.running.first))
         try client.receive(server.takeFrames())
@@ -286,7 +286,7 @@ struct StreamStateTests {
     }
 
     @Test("When the connection is lost, what has arrived is still read, and more may have been sent")
-    func lost() throws {
+    func lostInStreamState() throws {
         let (client, server, inbox, outbox) = try begun()
         _ = try client.send(2, of: outbox)
         _ = try client.send(1, of: outbox, bytes: 100_000)
@@ -309,7 +309,7 @@ struct StreamStateTests {
     }
 
     @Test("A number is not used again before the reader's End can have been read")
-    func reuse() throws {
+    func reuseInStreamState() throws {
         let (_, server, inbox, _) = try begun()
         server.stop(inbox)
         _ = server.takeFrames()

@@ -6,7 +6,7 @@ import Testing
 @Suite("Streams", .bounded())
 struct StreamTests {
     @Test("A message returns a stream, whose elements arrive in order", arguments: StreamPair.Transport.allCases)
-    func values(_ transport: StreamPair.Transport) async throws {
+    func valuesInStream(_ transport: StreamPair.Transport) async throws {
         let pair = try await StreamPair(transport)
         for count in [0, 1, 2, 10_000] {
             let stream: DistantStream<Int> = try await pair.remote.count(count)
@@ -17,7 +17,7 @@ struct StreamTests {
     }
 
     @Test("Items of any size arrive", arguments: StreamPair.Transport.allCases, [10, 40_000, 70_000, 3 << 20])
-    func sizes(_ transport: StreamPair.Transport, size: Int) async throws {
+    func sizesInStream(_ transport: StreamPair.Transport, size: Int) async throws {
         let pair = try await StreamPair(transport)
         let stream: DistantStream<[UInt8]> = try await pair.remote.blobs(20, size)
         let blobs = try await stream.all()
@@ -38,7 +38,7 @@ struct StreamTests {
     }
 
     @Test("Elements may be references", arguments: StreamPair.Transport.allCases)
-    func references(_ transport: StreamPair.Transport) async throws {
+    func referencesInStream(_ transport: StreamPair.Transport) async throws {
         let pair = try await StreamPair(transport)
         let stream: DistantStream<DistantObject> = try await pair.remote.objects(1_000)
         var count = 0
@@ -71,7 +71,7 @@ struct StreamTests {
     }
 
     @Test("A stream may lie inside structures and arrays, and outlives its call")
-    func nested() async throws {
+    func nestedInStream() async throws {
         let pair = try await StreamPair()
         let report: Streaming.Report = try await pair.remote.report()
         try await pair.client.barrier()
@@ -82,7 +82,7 @@ struct StreamTests {
     }
 
     @Test("A stream carries a final value", arguments: StreamPair.Transport.allCases)
-    func final(_ transport: StreamPair.Transport) async throws {
+    func finalInStream(_ transport: StreamPair.Transport) async throws {
         let pair = try await StreamPair(transport)
         let stream: DistantStream<Int>.WithFinal<String> = try await pair.remote.summed(100)
         var count = 0
@@ -97,7 +97,7 @@ struct StreamTests {
     }
 
     @Test("A final value waits for the reader of the elements")
-    func finalWaits() async throws {
+    func finalWaitsInStream() async throws {
         let pair = try await StreamPair()
         let stream: DistantStream<Int>.WithFinal<String> = try await pair.remote.summed(3)
         var iterator = stream.makeAsyncIterator()
@@ -109,7 +109,7 @@ struct StreamTests {
     }
 
     @Test("What the sequence throws arrives after the elements before it", arguments: StreamPair.Transport.allCases)
-    func throwing(_ transport: StreamPair.Transport) async throws {
+    func throwingInStream(_ transport: StreamPair.Transport) async throws {
         let pair = try await StreamPair(transport)
         let stream: DistantStream<Int> = try await pair.remote.failing(1_000)
         var read: [Int] = []
@@ -192,7 +192,7 @@ struct StreamTests {
     }
 
     @Test("A writer is suspended while its reader pauses", arguments: StreamPair.Transport.allCases)
-    func slowReader(_ transport: StreamPair.Transport) async throws {
+    func slowReaderInStream(_ transport: StreamPair.Transport) async throws {
         let pair = try await StreamPair(transport)
         let stream: DistantStream<[UInt8]> = try await pair.remote.endless(1 << 10)
         var iterator = stream.makeAsyncIterator()
@@ -214,7 +214,7 @@ struct StreamTests {
     }
 
     @Test("A second iteration throws, also of a stream that was sent")
-    func once() async throws {
+    func onceInStream() async throws {
         let pair = try await StreamPair()
         let stream: DistantStream<Int> = try await pair.remote.count(3)
         #expect(try await stream.all() == [0, 1, 2])
@@ -241,7 +241,7 @@ struct StreamTests {
     }
 
     @Test("A peer that does not know streams gets no message with one, and the error names the feature")
-    func olderPeer() async throws {
+    func olderPeerInStream() async throws {
         let peer = try await RawPeerConnection(.socketpair, hello: RawPeer.greeting(features: 16))
         let root = try await peer.root()
         let frames = peer.connection.statistics.framesOut
@@ -257,7 +257,7 @@ struct StreamTests {
     }
 
     @Test("Closing ends streams in both directions with an error", arguments: StreamPair.Transport.allCases)
-    func closing(_ transport: StreamPair.Transport) async throws {
+    func closingInStream(_ transport: StreamPair.Transport) async throws {
         let pair = try await StreamPair(transport)
         let theirs: DistantStream<[UInt8]> = try await pair.remote.endless(10)
         var iterator = theirs.makeAsyncIterator()
@@ -277,7 +277,7 @@ struct StreamTests {
     }
 
     @Test("When the connection is cut, readers and writers end with an error", arguments: StreamPair.Transport.allCases)
-    func cut(_ transport: StreamPair.Transport) async throws {
+    func cutInStream(_ transport: StreamPair.Transport) async throws {
         let pair = try await StreamPair(transport)
         let theirs: DistantStream<[UInt8]> = try await pair.remote.endless(10)
         var iterator = theirs.makeAsyncIterator()
@@ -303,7 +303,7 @@ struct StreamTests {
     }
 
     @Test("Streams work with an object of this process, too")
-    func local() async throws {
+    func localInStream() async throws {
         let object = Streaming()
         let remote = DistantObject(standingFor: object)
         let stream: DistantStream<Int> = try await remote.count(1_000)
@@ -321,7 +321,7 @@ struct StreamTests {
     }
 
     @Test("Many streams are open at a time, and more than allowed are refused before they are sent")
-    func many() async throws {
+    func manyInStream() async throws {
         var server = Connection.Configuration.patient
         server.limits.streams = 50
         var client = Connection.Configuration.patient

@@ -87,7 +87,7 @@ struct StreamWriterTests {
     }
 
     @Test("A writer that goes on after its reader has stopped gets an error each time")
-    func stopped() async throws {
+    func stoppedInStreamWriter() async throws {
         let codes = Locked<[ConnectionError.Code?]>([])
         let ended = Signal()
         let (pair, stream) = try await texts { writer in
@@ -110,7 +110,7 @@ struct StreamWriterTests {
     }
 
     @Test("A writer that is kept beyond its closure gets an error, and the connection goes on")
-    func kept() async throws {
+    func keptInStreamWriter() async throws {
         let kept = Locked<StreamWriter<String>?>(nil)
         let (pair, stream) = try await texts { writer in
             try await writer.send("in time")
@@ -148,7 +148,7 @@ struct StreamWriterTests {
     }
 
     @Test("Objects with shared parts are copied within each element", arguments: [1, 300])
-    func graphs(count: Int) async throws {
+    func graphsInStreamWriter(count: Int) async throws {
         let pair = try await StreamPair()
         let sum: Int = try await pair.remote.ages(
             DistantStream((0..<count).map { BoxedFoo(value: $0) }))

@@ -92,7 +92,7 @@ struct TypedStreamTests {
     }
 
     @Test("An object of this process has the same streams")
-    func local() async throws { try await use(Remote(local: News())) }
+    func localInTypedStream() async throws { try await use(Remote(local: News())) }
 
     @Test("Descriptions name the type of the elements and of the final value, and differences are found")
     func descriptions() async throws {

@@ -67,7 +67,7 @@ struct UnreadStreamTests {
     }
 
     @Test("A stream that was not read is passed back, and is the sequence itself again")
-    func passBack() async throws {
+    func passBackInUnreadStream() async throws {
         let pair = try await StreamPair()
         let own = DistantStream(0..<5)
         let back: DistantStream<Int> = try await pair.remote.same(own)

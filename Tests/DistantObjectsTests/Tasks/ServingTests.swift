@@ -106,7 +106,7 @@ struct ServingTests {
     }
 
     @Test("Child tasks end with their method, and later calls are not affected")
-    func children() async throws {
+    func childrenInServing() async throws {
         try await call(Worker()) { (remote) async throws in
             for round in 0..<50 {
                 #expect(try await remote.children(round) == round * (round - 1) / 2)
@@ -116,7 +116,7 @@ struct ServingTests {
     }
 
     @Test("A cancellation that crosses the answer does not affect later calls")
-    func crossing() async throws {
+    func crossingInServing() async throws {
         let worker = Worker(rounds: Self.rounds)
         try await call(worker) { (remote) async throws in
             for round in 0..<Self.rounds {
@@ -145,7 +145,7 @@ struct ServingTests {
     }
 
     @Test("Concurrent calls get their own answers")
-    func interleaved() async throws {
+    func interleavedInServing() async throws {
         try await call(Worker()) { (remote) async throws in
             for round in 0..<5 {
                 let answers = try await withThrowingTaskGroup(of: (Int, String).self) { group in
@@ -162,7 +162,7 @@ struct ServingTests {
     }
 
     @Test("A connection that has ended is freed, with its resting task")
-    func freed() async throws {
+    func freedInServing() async throws {
         weak var connection: Connection?
         do {
             let pair = try await Pair()

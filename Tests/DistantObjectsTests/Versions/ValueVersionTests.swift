@@ -93,7 +93,7 @@ struct ValueVersionTests {
     }
 
     @Test("A thread without a task gets the type and the text of a new case, too")
-    func blocking() async throws {
+    func blockingInValueVersion() async throws {
         let (pair, works, _) = try await oldClient()
         let error = try await onThread {
             #expect(throws: RemoteError.self) { try works.fail.blocking("broken") }
@@ -168,7 +168,7 @@ struct ValueVersionTests {
     }
 
     @Test("A program of the old version and this one call each other", arguments: [false, true])
-    func processes(overPipes: Bool) async throws {
+    func processesInValueVersion(overPipes: Bool) async throws {
         var configuration = Connection.Configuration.patient
         configuration.errorTypes = New.errorTypes
         let own = New.Works()

@@ -27,7 +27,7 @@ struct DocumentTests {
     }
 
     @Test("Each file that a document names or links to exists", arguments: DocumentedCode.documents.keys.sorted())
-    func paths(document: String) throws {
+    func pathsInDocument(document: String) throws {
         let path = try #require(DocumentedCode.documents[document])
         let text = try DocumentedCode.text(of: path)
         let folder = (path as NSString).deletingLastPathComponent
@@ -42,7 +42,7 @@ struct DocumentTests {
     }
 
     @Test("The table of errors names each code, and says of each whether the call may have run")
-    func codes() throws {
+    func codesInDocument() throws {
         let source = try DocumentedCode.text(of: "Sources/DistantObjects/Errors/ConnectionError.swift")
         let declared = source.matches(of: #/static let (\w+) = Self\(rawValue: "(\w+)"\)/#).map { String($0.2) }
         #expect(declared.count > 20)

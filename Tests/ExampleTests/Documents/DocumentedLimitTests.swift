@@ -41,7 +41,7 @@ struct DocumentedLimitTests {
     }
 
     @Test("The protocol's description names what this implementation leaves unsent")
-    func unsent() throws {
+    func unsentInDocumentedLimit() throws {
         let path = try #require(DocumentedCode.documents["WireProtocol.md"])
         let text = try DocumentedCode.text(of: path).split { $0.isWhitespace }.joined(separator: " ")
         let channel = ChannelConfiguration()

@@ -45,7 +45,7 @@ struct GuideTests {
     }
 
     @Test("Where your code runs: a thread without a task makes blocking calls, and a task cannot")
-    func blocking() async throws {
+    func blockingInGuide() async throws {
         let scratch = try TemporaryFolder()
         let path = scratch.path("s")
         let listener = try Listener(at: .path(path), configuration: .patientExample)
@@ -99,7 +99,7 @@ struct GuideTests {
     }
 
     @Test("Interfaces: a bank is called over a connection, in this process, and without an interface")
-    func interfaces() async throws {
+    func interfacesInGuide() async throws {
         let (client, server) = try await Connection.pair(first: .patient, second: .patient)
         try server.vend(CheckedCallsCode.Bank())
         do {
@@ -122,7 +122,7 @@ struct GuideTests {
     }
 
     @Test("Streams: a log is read and written over a connection")
-    func streams() async throws {
+    func streamsInGuide() async throws {
         let (client, server) = try await Connection.pair(first: .patient, second: .patient)
         try server.vend(StreamsCode.Log())
         let lines = Mutex<[String]>([])
@@ -238,7 +238,7 @@ struct GuideTests {
     }
 
     @Test("Who may call what: a connection with small limits works")
-    func limits() async throws {
+    func limitsInGuide() async throws {
         let configuration = TrustCode.bounded().withLongTimeouts
         let (client, server) = try await Connection.pair(first: configuration, second: configuration)
         try server.vend(WhereCodeRunsCode.Account())
@@ -287,7 +287,7 @@ struct GuideTests {
     }
 
     @Test("Archives: a class and its archive")
-    func archives() throws {
+    func archivesInGuide() throws {
         #expect(try KeyedArchiveCode.archive().map(\.name) == ["Juliana"])
         #if canImport(FoundationCoding)
             let data = try FoundationCodingCode.archive(.init(name: "Ada"), .init(name: "Grace"))

@@ -59,7 +59,7 @@ struct OneCallTests {
     }
 
     @Test("Each type that the text names is declared")
-    func names() throws {
+    func namesInOneCall() throws {
         let path = try #require(DocumentedCode.documents["OneCall.md"])
         let files = DocumentedCode.files(under: "Sources").filter { $0.hasSuffix(".swift") }
         let sources = try files.map { try DocumentedCode.text(of: $0) }
@@ -109,7 +109,7 @@ struct OneCallTests {
     }
 
     @Test("The folder changes as often as the article says")
-    func changes() throws {
+    func changesInOneCall() throws {
         let rows = try Self.rows(below: "## The sender's side, function by function")
         var changes = 0
         for (index, row) in rows.enumerated() {

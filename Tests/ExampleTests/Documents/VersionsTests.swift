@@ -5,7 +5,7 @@ import Testing
 @Suite("The code of the guide on versions")
 struct VersionsTests {
     @Test("Values: the second version reads what the first one wrote, and the reverse")
-    func values() throws {
+    func valuesInVersions() throws {
         let job = try VersionsCode.upgrade()
         #expect(job.path == "a" && job.mode == .fast && job.note == nil && job.retries == 3 && job.tags == [])
         let bytes = try KeyedArchiver.archive(VersionsCode.Second.Job(path: "b", mode: .exact, tags: ["x"]))
@@ -15,7 +15,7 @@ struct VersionsTests {
     }
 
     @Test("Messages: a program of the first version calls one of the second")
-    func messages() async throws {
+    func messagesInVersions() async throws {
         var configuration = Connection.Configuration.patientExample
         configuration.errorTypes = [VersionsCode.First.WorksError.self]
         let (client, server) = try await Connection.pair(first: configuration, second: .patientExample)
@@ -31,7 +31,7 @@ struct VersionsTests {
     }
 
     @Test("Archives: a class decodes a key that older programs did not write, and these skip it")
-    func archives() throws {
+    func archivesInVersions() throws {
         let old = try KeyedArchiver.archive(VersionsCode.OldShelf.Shelf(name: "a"))
         let shelf = try KeyedUnarchiver.unarchive(VersionsCode.Shelf.self, from: old)
         #expect(shelf.name == "a" && shelf.capacity == 100)

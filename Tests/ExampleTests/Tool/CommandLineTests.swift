@@ -25,7 +25,7 @@ struct CommandLineTests {
     }
 
     @Test("Help is also a command, and the version names those of the wire protocol and the compact format")
-    func help() async throws {
+    func helpInCommandLine() async throws {
         for words in [["help"], ["help", "dump"]] {
             let outcome = try await Program.run("distant", words, in: scratch)
             #expect(outcome.status == 0 && outcome.output.hasPrefix("Usage: distant dump"))
@@ -42,7 +42,7 @@ struct CommandLineTests {
     }
 
     @Test("Several archives are printed under their names, and a bad one does not hide the next")
-    func several() async throws {
+    func severalInCommandLine() async throws {
         let alone = try await distant("dump", teams)
         let bad = try garbage()
         let outcome = try await distant("dump", teams, bad, teams)
@@ -56,7 +56,7 @@ struct CommandLineTests {
     }
 
     @Test("A quiet check says only what is wrong")
-    func quiet() async throws {
+    func quietInCommandLine() async throws {
         let good = try await distant("check", "--quiet", teams)
         #expect(good.status == 0 && good.output.isEmpty && good.errors.isEmpty)
         let bad = try garbage()
@@ -90,7 +90,7 @@ struct CommandLineTests {
     }
 
     @Test("A value of a NIBArchive is printed, and a typedstream has no places")
-    func others() async throws {
+    func othersInCommandLine() async throws {
         for archive in try Fixtures.nibArchives().prefix(3) {
             let path = try Fixtures.write([archive], into: scratch.path)[0]
             let outcome = try await distant("dump", "--at", "#0", path)

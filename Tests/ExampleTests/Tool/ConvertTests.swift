@@ -42,7 +42,7 @@ struct ConvertTests {
     }
 
     @Test("A converted archive opens in the program that wrote it", arguments: ["binary", "xml", "compact"])
-    func crossing(written: String) async throws {
+    func crossingInConvert(written: String) async throws {
         let path = scratch.path("state")
         let first = try await Program.run("AppState", ["--format", written, path], in: scratch)
         try #require(first.status == 0, "\(first.errors)")
@@ -60,7 +60,7 @@ struct ConvertTests {
     }
 
     @Test("JSON equals the output of dump, and replacing a file keeps its permissions and link")
-    func json() async throws {
+    func jsonInConvert() async throws {
         let path = try write(SampleArchives.teams().bytes(format: .binary), "a")
         let target = try write([1], "b")
         chmod(target, 0o640)
@@ -82,7 +82,7 @@ struct ConvertTests {
     }
 
     @Test("An error leaves the old file, and its message names the file")
-    func failures() async throws {
+    func failuresInConvert() async throws {
         let good = try write(SampleArchives.compact(), "good")
         let bad = try write(Array("bplist00 and no more".utf8), "bad")
         let target = try write([7, 7, 7], "target")
@@ -102,7 +102,7 @@ struct ConvertTests {
     }
 
     @Test("Check prints a line for each file")
-    func check() async throws {
+    func checkInConvert() async throws {
         let compact = try write(SampleArchives.compact(), "compact")
         let xml = try write(SampleArchives.teams().bytes(format: .xml), "xml")
         let good = try await distant("check", compact, xml)
@@ -125,7 +125,7 @@ struct ConvertTests {
     }
 
     @Test("A hyphen is standard input and standard output")
-    func standardStreams() async throws {
+    func standardStreamsInConvert() async throws {
         let path = try write(SampleArchives.teams().bytes(format: .binary), "a")
         let distant = try builtProgram("distant")
         let script = #"cat "$1" | "$0" convert --to xml - - | "$0" dump --json -"#
@@ -152,7 +152,7 @@ struct ConvertTests {
             (["check"], "a file is needed"), (["check", "-x"], "there is no option “-x”"),
             (["dump", ""], "name is empty"),
         ])
-    func usage(arguments: [String], sentence: String) async throws {
+    func usageInConvert(arguments: [String], sentence: String) async throws {
         let outcome = try await Program.run("distant", arguments, in: scratch)
         #expect(outcome.status == 2)
         #expect(outcome.output.isEmpty)
@@ -162,7 +162,7 @@ struct ConvertTests {
     }
 
     @Test("The tool prints help, and accepts files whose names look like options")
-    func help() async throws {
+    func helpInConvert() async throws {
         for arguments in [["--help"], ["dump", "--help"], ["-h"]] {
             let outcome = try await Program.run("distant", arguments, in: scratch)
             #expect(outcome.status == 0 && outcome.errors.isEmpty)

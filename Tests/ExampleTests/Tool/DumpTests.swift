@@ -54,7 +54,7 @@ struct DumpTests {
     }
 
     @Test("JSON has every value exact, keys unescaped and sorted", arguments: [ArchiveFormat.binary, .xml])
-    func json(format: ArchiveFormat) async throws {
+    func jsonInDump(format: ArchiveFormat) async throws {
         let outcome = try await dump("--json", write(SampleArchives.teams().bytes(format: format), "teams"))
         #expect(outcome.status == 0, "\(outcome.errors)")
         let parts = [
@@ -79,7 +79,7 @@ struct DumpTests {
     }
 
     @Test("Compact archives are dumped, with the values that only they have")
-    func compact() async throws {
+    func compactInDump() async throws {
         let path = try write(SampleArchives.compact(), "compact")
         let tree = try await dump(path)
         #expect(tree.status == 0, "\(tree.errors)")
@@ -118,7 +118,7 @@ struct DumpTests {
     }
 
     @Test("A chain of any length prints, and deep objects are printed as separate trees")
-    func chain() async throws {
+    func chainInDump() async throws {
         #if DEBUG
             let count = 50_000
         #else
@@ -138,7 +138,7 @@ struct DumpTests {
     }
 
     @Test("Output that would grow exponentially is limited, and reported")
-    func sharing() async throws {
+    func sharingInDump() async throws {
         let bomb = try write(SampleArchives.shared(levels: 40), "bomb")
         let json = try await Program.run(
             "distant", ["convert", "--to", "json", bomb, scratch.path("out")], in: scratch)

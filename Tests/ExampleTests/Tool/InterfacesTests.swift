@@ -40,7 +40,7 @@ struct InterfacesTests {
     }
 
     @Test("A stream is listed with its elements, and with its final value if it has one")
-    func streams() async throws {
+    func streamsInInterfaces() async throws {
         let path = scratch.path("s")
         let listener = try Listener(at: .path(path), configuration: .patientExample)
         let serving = Task { for await connection in listener { connection.vend(["": Log()]) } }
@@ -90,7 +90,7 @@ struct InterfacesTests {
     }
 
     @Test("Where nobody listens the tool says so and ends with 1; without a path it ends with 2")
-    func failures() async throws {
+    func failuresInInterfaces() async throws {
         let nobody = try await distant("interfaces", scratch.path("s"))
         #expect(nobody.status == 1 && nobody.output.isEmpty)
         #expect(nobody.errors.hasPrefix("distant: ") && nobody.errors.contains(scratch.path("s")), "\(nobody.errors)")

@@ -42,7 +42,7 @@ struct KeyedTranslationTests {
     }
 
     @Test("Strings, numbers, dates, data and collections are what Swift reads of a keyed archive")
-    func values() async throws {
+    func valuesInKeyedTranslation() async throws {
         // Labels: 0 the dictionary, 1 its class, 2 a string, 3 and 4 its classes, 5 a number, 6 its class, 7 its type.
         let dictionary = Bytes.file(
             Bytes.new("@"), Bytes.object("NSDictionary"), Bytes.new("i"), [2], Bytes.reference(0), string("a"),
@@ -105,7 +105,7 @@ struct KeyedTranslationTests {
     }
 
     @Test("An attributed string keeps its runs, and a rectangle its numbers")
-    func others() async throws {
+    func othersInKeyedTranslation() async throws {
         // Labels: 0 the text with its class 1, 2 a string, 3 and 4 its classes, 5 a dictionary, 6 its class.
         let text = Bytes.file(
             Bytes.new("@"), Bytes.object("NSAttributedString"), Bytes.reference(0), string("ab"), Bytes.new("iI"),
@@ -165,7 +165,7 @@ struct KeyedTranslationTests {
     }
 
     @Test("Decimal numbers keep all digits")
-    func decimals() async throws {
+    func decimalsInKeyedTranslation() async throws {
         // 4 is the type of the sign, 1,234 the digits.
         let bytes = try await translated(
             Bytes.file(
@@ -201,7 +201,7 @@ struct KeyedTranslationTests {
     }
 
     @Test("Other classes are refused by name, and so is what is not one object or no typedstream")
-    func refusals() async throws {
+    func refusalsInKeyedTranslation() async throws {
         let other = Bytes.file(
             Bytes.new("@"), Bytes.object("NSArray"), Bytes.new("i"), [2], Bytes.reference(0), Bytes.object("NSFont"),
             Bytes.end, Bytes.reference(0), Bytes.object("Shape"), Bytes.end, Bytes.end)
@@ -222,7 +222,7 @@ struct KeyedTranslationTests {
     }
 
     @Test("Each typedstream of Foundation's objects becomes a keyed archive that opens, and others name their classes")
-    func fixtures() async throws {
+    func fixturesInKeyedTranslation() async throws {
         var count = 0
         for archive in try Fixtures.typedstreams() {
             let (typed, keyed) = (scratch.path("a.ts"), scratch.path("a.plist"))

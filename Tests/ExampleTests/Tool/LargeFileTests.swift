@@ -62,7 +62,7 @@ import Testing
         }
 
         @Test("Dump and convert use the memory of at most two files", arguments: Input.allCases)
-        func pairs(input: Input) async throws {
+        func pairsInLargeFile(input: Input) async throws {
             let small = scratch.path("small")
             try input.write(Data([1]), to: small)
             let path = scratch.path("large")

@@ -16,7 +16,7 @@ struct NIBArchiveToolTests {
     }
 
     @Test("check, dump and JSON show a NIBArchive, lists without their common key in the tree")
-    func mixed() async throws {
+    func mixedInNIBArchiveTool() async throws {
         let path = scratch.path("a.nib")
         try Data(NIBArchiveBytes.mixed).write(to: URL(fileURLWithPath: path))
         let check = try await run(["check", path])
@@ -69,7 +69,7 @@ struct NIBArchiveToolTests {
     }
 
     @Test("A NIBArchive becomes a property list with everything in it, keys that occur several times as well")
-    func propertyLists() async throws {
+    func propertyListsInNIBArchiveTool() async throws {
         for archive in try Fixtures.nibArchives() {
             let (path, json) = (scratch.path(archive.name), scratch.path("a.json"))
             try archive.data.write(to: URL(fileURLWithPath: path))
@@ -120,7 +120,7 @@ struct NIBArchiveToolTests {
     }
 
     @Test("Each NIBArchive is good, prints as a tree, and its JSON has what a reader in Python finds")
-    func others() async throws {
+    func othersInNIBArchiveTool() async throws {
         let paths = try Fixtures.write(Fixtures.nibArchives(), into: scratch.path("good"))
         let check = try await run(["check"] + paths)
         #expect(check.status == 0, "\(check.output)")
@@ -142,7 +142,7 @@ struct NIBArchiveToolTests {
     }
 
     @Test("Broken NIBArchives are bad, with the byte where they break")
-    func broken() async throws {
+    func brokenInNIBArchiveTool() async throws {
         let paths = try Fixtures.write(Fixtures.brokenNIBArchives(), into: scratch.path("broken"))
         let outcome = try await run(["check"] + paths)
         let lines = outcome.output.split(separator: "\n")

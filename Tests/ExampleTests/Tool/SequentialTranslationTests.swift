@@ -104,7 +104,7 @@ import Testing
         }
 
         @Test("Values and objects open in the same order, with their types, classes, versions and parents")
-        func values() async throws {
+        func valuesInSequentialTranslation() async throws {
             let children = [
                 SequentialPart("left", numbers: [-1, 300, 70_000], size: 1),
                 SequentialPart("é", numbers: [4, 5, 6], size: .max),
@@ -146,7 +146,7 @@ import Testing
         ]
 
         @Test("Foundation's objects open as the same objects")
-        func foundation() async throws {
+        func foundationInSequentialTranslation() async throws {
             let runs = NSMutableAttributedString(string: "é🙂b", attributes: [.init("k"): 1, .init("l"): "x"])
             runs.append(NSAttributedString(string: "cd"))
             runs.append(NSAttributedString(string: "e", attributes: [.init("k"): 1, .init("l"): "x"]))
@@ -185,7 +185,7 @@ import Testing
         }
 
         @Test("A typedstream of Foundation's objects comes back from a sequential archive with the same content")
-        func fixtures() async throws {
+        func fixturesInSequentialTranslation() async throws {
             var count = 0
             for archive in try Fixtures.typedstreams() {
                 // A collection that contains itself would be compared without end; with a list of classes it is an error.
@@ -205,7 +205,7 @@ import Testing
         }
 
         @Test("Objects far inside one another become a typedstream")
-        func deep() async throws {
+        func deepInSequentialTranslation() async throws {
             let count = Sanitizer.isAddress ? 2_000 : 20_000
             let first = SequentialLink()
             var last = first
@@ -234,7 +234,7 @@ import Testing
         }
 
         @Test("What a typedstream cannot have is refused, with the value, the object and the reason")
-        func refusals() async throws {
+        func refusalsInSequentialTranslation() async throws {
             func sequential(_ encode: (NSCodingSequentialArchiver) -> Void) throws -> Data {
                 let archiver = NSCodingSequentialArchiver()
                 encode(archiver)

@@ -17,7 +17,7 @@ struct ToolFixtureTests {
     }
 
     @Test("Each real archive is valid")
-    func check() async throws {
+    func checkInToolFixture() async throws {
         let paths = try real()
         #expect(Fixtures.isCount(paths.count, ofOthers: 144, own: 100))
         let outcome = try await Program.run("distant", ["check"] + paths, in: scratch)
@@ -35,7 +35,7 @@ struct ToolFixtureTests {
     }
 
     @Test("The JSON of each real archive equals that of its XML, and other readers of XML and property lists agree")
-    func json() async throws {
+    func jsonInToolFixture() async throws {
         let counts = Dictionary(uniqueKeysWithValues: try Fixtures.real().map { ($0.name, $0.objectCount) })
         var pairs: [String] = []
         var files: [String] = []
@@ -70,7 +70,7 @@ struct ToolFixtureTests {
     }
 
     @Test("Broken and hostile files end quickly with status 0 or 1")
-    func malformed() async throws {
+    func malformedInToolFixture() async throws {
         let paths = try Fixtures.write(Fixtures.malformed(), into: scratch.path("malformed"))
         #expect(Fixtures.isCount(paths.count, ofOthers: 229, own: 200))
         let check = try await Program.run("distant", ["check"] + paths, in: scratch)

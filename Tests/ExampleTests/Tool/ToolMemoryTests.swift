@@ -42,7 +42,7 @@ struct ToolMemoryTests {
     }
 
     @Test("None of the broken and hostile archives needs more than 64 MiB")
-    func fixtures() async throws {
+    func fixturesInToolMemory() async throws {
         let paths = try Fixtures.write(Fixtures.malformed(), into: scratch.path("malformed"))
         #expect(Fixtures.isCount(paths.count, ofOthers: 229, own: 200))
         let outcome = try await look(at: paths)

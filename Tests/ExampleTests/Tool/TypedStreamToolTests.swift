@@ -34,7 +34,7 @@ struct TypedStreamToolTests {
         Bytes.null, Bytes.new("[6c]@"), Array("MM\u{0}*ab".utf8), Bytes.reference(2), Bytes.end, Bytes.end)
 
     @Test("check says what a typedstream is, in numbers, or what is wrong and where")
-    func check() async throws {
+    func checkInTypedStreamTool() async throws {
         let good = try write(Self.mixed)
         let bad = try write(Array(Self.mixed.dropLast()), "b.ts")
         let outcome = try await run(["check", good, bad])
@@ -109,7 +109,7 @@ struct TypedStreamToolTests {
     }
 
     @Test("dump opens typedstreams inside of data, and old property lists that are strings")
-    func nested() async throws {
+    func nestedInTypedStreamTool() async throws {
         let inner = Bytes.file(Bytes.new("@"), Bytes.object("B"), Bytes.new("i"), [7], Bytes.end)
         let name: [UInt8] = [6, 0, 0, 0, 6, 0, 0, 0, 0xFE, 0xFF, 0, 0x48, 0, 0x69, 0, 0]
         let bytes = Bytes.file(
@@ -164,7 +164,7 @@ struct TypedStreamToolTests {
     }
 
     @Test("A chain of thirty thousand objects is shown in parts, and becomes JSON and the same bytes again")
-    func deep() async throws {
+    func deepInTypedStreamTool() async throws {
         let count = Sanitizer.isAddress ? 3_000 : 30_000
         let bytes =
             Bytes.file(Bytes.new("@"), Bytes.object("A"))
@@ -194,7 +194,7 @@ struct TypedStreamToolTests {
     }
 
     @Test("A typedstream as a property list has its tree, and opens like the typedstream")
-    func propertyList() async throws {
+    func propertyListInTypedStreamTool() async throws {
         let bytes = Bytes.file(
             Bytes.new("@+"), Bytes.object("A"), Bytes.new("[3c]f"), [1, 2, 3, 0x83, 0, 0, 0, 0x3F], Bytes.new("d+:"),
             [5],
@@ -284,7 +284,7 @@ struct TypedStreamToolTests {
     }
 
     @Test("Each typedstream is good, prints as a tree, and becomes the same bytes by way of JSON and property lists")
-    func roundTrips() async throws {
+    func roundTripsInTypedStreamTool() async throws {
         let archives = try Fixtures.typedstreams()
         let check = try await run(["check"] + Fixtures.write(archives, into: scratch.path("good")))
         let verdicts = check.output.split(separator: "\n")
@@ -300,7 +300,7 @@ struct TypedStreamToolTests {
     }
 
     @Test("Broken typedstreams are bad, with the byte where they break")
-    func broken() async throws {
+    func brokenInTypedStreamTool() async throws {
         let paths = try Fixtures.write(Fixtures.brokenTypedstreams(), into: scratch.path("broken"))
         let outcome = try await run(["check"] + paths)
         #expect(outcome.status == 1)
@@ -309,7 +309,7 @@ struct TypedStreamToolTests {
     }
 
     @Test("What is not a typedstream does not become one, and a typedstream becomes no keyed archive")
-    func refusals() async throws {
+    func refusalsInTypedStreamTool() async throws {
         let typed = try write(Self.mixed)
         let keyed = try write(Fixtures.real()[0].bytes, "k.plist")
         let json = try write(

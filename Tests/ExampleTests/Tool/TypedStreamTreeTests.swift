@@ -29,7 +29,7 @@ struct TypedStreamTreeTests {
     }
 
     @Test("A value that its type cannot have is an error that names the place and what was expected")
-    func values() async throws {
+    func valuesInTypedStreamTree() async throws {
         let value = "at groups[0].values[0]"
         for (json, reason, place) in [
             (Self.json("i", "1e3"), "expected an integer from -2147483648 to 2147483647, as the type “i” has", value),
@@ -75,7 +75,7 @@ struct TypedStreamTreeTests {
 
     @Test(
         "What a type can have is written: the ends of its range, arrays of nothing as a number or list, and nil names")
-    func allowed() async throws {
+    func allowedInTypedStreamTree() async throws {
         for (types, values, bytes) in [
             ("cC", "-128,255", [0x80, 0xFF]),
             ("sS", "-32768,65535", [0x81, 0, 0x80, 0xFF]),
@@ -96,7 +96,7 @@ struct TypedStreamTreeTests {
     }
 
     @Test("Types of many values without bytes, and arrays of hardly any, end in an error instead of a huge output")
-    func bounded() async throws {
+    func boundedInTypedStreamTree() async throws {
         let type = [UInt8](repeating: UInt8(ascii: "!"), count: 100_000)
         let long = Bytes.file(
             [0x84] + Bytes.number(type.count) + type, Array(repeatElement(Bytes.reference(0), count: 50).joined()))

@@ -81,7 +81,7 @@ struct ComparisonWorkTests {
     }
 
     @Test("Many small attributes are refused by what they take together, and a long text with few is not")
-    func together() throws {
+    func togetherInComparisonWork() throws {
         func text(_ runs: Int, _ levels: Int) -> Data {
             TypedStreamSample.data {
                 $0.group("@")

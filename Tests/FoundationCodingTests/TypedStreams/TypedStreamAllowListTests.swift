@@ -63,7 +63,7 @@ struct TypedStreamAllowListTests {
     }
 
     @Test("A class is made if it or a superclass is named; each superclass in the archive counts, too")
-    func named() throws {
+    func namedInTypedStreamAllowList() throws {
         let employee = TypedStreamSample.data { $0.employee() }
         #expect(code(employee, [Employee.self]) == nil)
         #expect(code(employee, []) == .classNotAllowed)
@@ -93,7 +93,7 @@ struct TypedStreamAllowListTests {
     @Test(
         "Sets, values and the like have to be named, property lists need not; a narrower list inside a wider one applies"
     )
-    func lists() throws {
+    func listsInTypedStreamAllowList() throws {
         let samples = Dictionary(uniqueKeysWithValues: TypedStreamSample.known.map { ($0.name, $0.data) })
         #expect(code(try #require(samples["numbers"]), []) == nil)
         #expect(code(try #require(samples["collections"]), []) == .classNotAllowed)
@@ -115,7 +115,7 @@ struct TypedStreamAllowListTests {
     }
 
     @Test("A reference to an object that is being made is delivered later, or is an error")
-    func cycles() throws {
+    func cyclesInTypedStreamAllowList() throws {
         let data = TypedStreamSample.data {
             $0.group("@")
             $0.object([("BackLink", 0), ("NSObject", 0)]) {
@@ -153,7 +153,7 @@ struct TypedStreamAllowListTests {
     }
 
     @Test("Chains of a million objects and 20,000 classes end in an error, on a thread with a small stack, too")
-    func deep() async throws {
+    func deepInTypedStreamAllowList() async throws {
         let chain = TypedStreamSample.chain(1_000_000)
         let long = TypedStreamSample.chain(3_000)
         let short = TypedStreamSample.chain(900)
@@ -230,7 +230,7 @@ struct TypedStreamAllowListTests {
     }
 
     @Test("Broken typedstreams are refused, and no call of a class traps or hangs for any other")
-    func hostile() throws {
+    func hostileInTypedStreamAllowList() throws {
         for file in try Fixtures.brokenTypedstreams() {
             #expect(throws: ArchiveError.self, "\(file.name)") {
                 _ = try NSCodingTypedStreamUnarchiver(forReadingFrom: file.data)

@@ -11,7 +11,7 @@ struct TypedStreamArchiverTests {
     // MARK: The same bytes
 
     @Test("What was opened with Foundation's classes is written again as the same bytes")
-    func rewritten() throws {
+    func rewrittenInTypedStreamArchiver() throws {
         var files = TypedStreamSample.known
         if Fixtures.areOfOthers { files += try Fixtures.typedstreams().map { ($0.name, $0.data) } }
         var count = 0
@@ -37,7 +37,7 @@ struct TypedStreamArchiverTests {
     @Test(
         "Files with other classes, of which none refers back, are written again as the same bytes by a class that keeps all",
         .enabled(if: Fixtures.areOfOthers))
-    func otherClasses() throws {
+    func otherClassesInTypedStreamArchiver() throws {
         var names: [String] = []
         for file in try Fixtures.typedstreams() {
             let unarchiver = try NSCodingTypedStreamUnarchiver(forReadingFrom: file.data)
@@ -118,7 +118,7 @@ struct TypedStreamArchiverTests {
     }
 
     @Test("An object that changed is written as it is, with what is left of its order")
-    func changed() throws {
+    func changedInTypedStreamArchiver() throws {
         let samples = Dictionary(uniqueKeysWithValues: TypedStreamSample.known.map { ($0.name, $0.data) })
         let opened = try NSCodingTypedStreamUnarchiver(forReadingFrom: try #require(samples["body"]))
         let body = try #require(opened.decodeObject(of: NSMutableAttributedString.self))
@@ -145,7 +145,7 @@ struct TypedStreamArchiverTests {
     // MARK: Calls
 
     @Test("Each call without keys has its counterpart", arguments: [false, true])
-    func calls(isBigEndian: Bool) throws {
+    func callsInTypedStreamArchiver(isBigEndian: Bool) throws {
         let archiver = NSCodingTypedStreamArchiver(isBigEndian: isBigEndian, systemVersion: 930)
         #expect(!archiver.allowsKeyedCoding && archiver.systemVersion == 930)
         var number = Int16(-300)
@@ -303,7 +303,7 @@ struct TypedStreamArchiverTests {
     }
 
     @Test("Random graphs come back, and are written again as the same bytes", arguments: 0..<100)
-    func random(round: Int) throws {
+    func randomInTypedStreamArchiver(round: Int) throws {
         let seed = TestSeed.next()
         var random = SeededGenerator(seed: seed)
         var known: [NSObject] = []
@@ -339,7 +339,7 @@ struct TypedStreamArchiverTests {
     }
 
     @Test("What cannot be written is an error that names it, with the path")
-    func errors() throws {
+    func errorsInTypedStreamArchiver() throws {
         struct Plain {}
         for object in [Plain(), NSObject(), NSUUID(), NSIndexSet(index: 1), ProcessInfo.processInfo, SubArray()]
             as [Any]
@@ -365,7 +365,7 @@ struct TypedStreamArchiverTests {
     }
 
     @Test("Long chains are written on a thread with a small stack, up to the limit")
-    func deep() async throws {
+    func deepInTypedStreamArchiver() async throws {
         @Sendable func chain(_ count: Int) -> Chain {
             var first = Chain(next: nil)
             for _ in 1..<count { first = Chain(next: first) }

@@ -78,7 +78,7 @@ struct TypedStreamRewritingTests {
     }
 
     @Test("A number that a class encodes keeps its kind where the one before changed")
-    func ownClass() throws {
+    func ownClassInTypedStreamRewriting() throws {
         func object(_ first: (inout TypedStreamSample) -> Void) -> Data {
             TypedStreamSample.data {
                 $0.group("@")

@@ -97,7 +97,7 @@ struct TypedStreamUnarchiverTests {
     }
 
     @Test("Numbers keep their values and kinds, values of C are Foundation's, and other structures keep their fields")
-    func values() throws {
+    func valuesInTypedStreamUnarchiver() throws {
         let root = try NSCodingTypedStreamUnarchiver.unarchivedObject(
             ofClasses: [NSArray.self], from: try Self.sample("numbers"))
         let numbers = try #require(root as? NSArray).map { CanonicalText.text($0) }
@@ -129,7 +129,7 @@ struct TypedStreamUnarchiverTests {
     }
 
     @Test("The order of bytes, the version of the system and the end are known, and roots are decoded one by one")
-    func roots() throws {
+    func rootsInTypedStreamUnarchiver() throws {
         let data = Data(Bytes.bigEndianFile(Bytes.new("i"), [0x82, 0, 1, 0, 0], Bytes.new("@i"), Bytes.null, [3]))
         let unarchiver = try unarchiver(data)
         #expect(unarchiver.systemVersion == 930 && unarchiver.graph.isBigEndian && unarchiver.nextTypes == "i")
@@ -147,7 +147,7 @@ struct TypedStreamUnarchiverTests {
     // MARK: Classes of the program
 
     @Test("A class of the documents opens without keys, under its own name or another one")
-    func employee() throws {
+    func employeeInTypedStreamUnarchiver() throws {
         let data = TypedStreamSample.data { $0.employee() }
         let employee = try #require(
             try NSCodingTypedStreamUnarchiver.unarchivedObject(ofClass: Employee.self, from: data))
@@ -186,7 +186,7 @@ struct TypedStreamUnarchiverTests {
     }
 
     @Test("The version of each class of an object is that of the time of writing")
-    func versions() throws {
+    func versionsInTypedStreamUnarchiver() throws {
         let data = TypedStreamSample.data {
             $0.group("@")
             $0.object([("Versions", 3), ("Base", 7), ("NSObject", 0)]) { _ in }
@@ -259,7 +259,7 @@ struct TypedStreamUnarchiverTests {
     }
 
     @Test("Memory of all types is filled, and strings keep their identity")
-    func memory() throws {
+    func memoryInTypedStreamUnarchiver() throws {
         let data = TypedStreamSample.data {
             $0.group("{s=c[2S]d!}", [0x84, 1, 2, 3])
             $0.group("**")
@@ -302,7 +302,7 @@ struct TypedStreamUnarchiverTests {
     }
 
     @Test("An old property list opens; what is cut or too deep does not")
-    func propertyList() throws {
+    func propertyListInTypedStreamUnarchiver() throws {
         let string: [UInt8] = [6, 0, 0, 0, 4, 0, 0, 0, 0xFE, 0xFF, 0, 0x61]
         let next: [UInt8] = [5, 0, 0, 0, 2, 0, 0, 0, 0x68, 0xE9, 0, 0]
         let array: [UInt8] = [2, 0, 0, 0, 2, 0, 0, 0, 12, 0, 0, 0, 12, 0, 0, 0] + string + next

@@ -26,7 +26,7 @@ struct NIBArchiveGraphTests {
     }
 
     @Test("Each well-formed NIBArchive is detected and opens")
-    func good() throws {
+    func goodInNIBArchiveGraph() throws {
         let archives = try Fixtures.nibArchives()
         #expect(Fixtures.isCount(archives.count, ofOthers: 58 + 3 + 2, own: 6))
         for archive in archives {
@@ -42,7 +42,7 @@ struct NIBArchiveGraphTests {
     }
 
     @Test("Each malformed NIBArchive is refused with the place of the first byte that is wrong")
-    func malformed() throws {
+    func malformedInNIBArchiveGraph() throws {
         let archives = try Fixtures.brokenNIBArchives()
         #expect(Fixtures.isCount(archives.count, ofOthers: 14, own: 23))
         for archive in archives {
@@ -54,7 +54,7 @@ struct NIBArchiveGraphTests {
     }
 
     @Test("A NIBArchive that is cut anywhere, or has another byte somewhere, opens, or is refused")
-    func changed() throws {
+    func changedInNIBArchiveGraph() throws {
         for position in Bytes.mixed.indices {
             if let graph = try? NIBArchiveGraph(Array(Bytes.mixed[..<position])) { Self.use(graph) }
             for change: UInt8 in [0x01, 0x04, 0x80, 0xFF] {
@@ -66,7 +66,7 @@ struct NIBArchiveGraphTests {
     }
 
     @Test("Values keep their widths and bits, and equal keys are not folded")
-    func values() throws {
+    func valuesInNIBArchiveGraph() throws {
         let graph = try NIBArchiveGraph(Bytes.mixed)
         let root = graph.objects[0]
         guard case .data(let bytes) = root.fields[8].value, case .data(let text) = graph.objects[2].fields[0].value
@@ -90,7 +90,7 @@ struct NIBArchiveGraphTests {
     }
 
     @Test("An error names the part and the byte, and says what was expected")
-    func errors() {
+    func errorsInNIBArchiveGraph() {
         func message(_ bytes: [UInt8]) -> String {
             do { _ = try NIBArchiveGraph(bytes) } catch { return "\(error)" }
             return "no error"
@@ -107,7 +107,7 @@ struct NIBArchiveGraphTests {
     }
 
     @Test("The coders with keys and keyed graphs say what a NIBArchive is")
-    func otherDoors() {
+    func otherDoorsInNIBArchiveGraph() {
         for body in [
             { _ = try ArchivedGraph(Bytes.mixed) }, { _ = try KeyedUnarchiver(Bytes.mixed) },
             { _ = try KeyedArchiver.archive(1, format: .nibArchive) },
@@ -119,7 +119,7 @@ struct NIBArchiveGraphTests {
     }
 
     @Test("The limits hold: bytes, objects and strings")
-    func limits() {
+    func limitsInNIBArchiveGraph() {
         func code(_ change: (inout ArchiveLimits) -> Void) -> ArchiveError.Code? {
             var limits = ArchiveLimits()
             change(&limits)
@@ -135,7 +135,7 @@ struct NIBArchiveGraphTests {
     @Test(
         "Opening takes at most eight times the file and 16 MiB",
         .disabled(if: Sanitizer.isActive, "sanitizers need more memory than that"))
-    func memory() async throws {
+    func memoryInNIBArchiveGraph() async throws {
         await #expect(processExitsWith: .success) {
             let count = 1_000_000
             let objects = Bytes.file(objects: .init(Array(repeating: Bytes.object(0, 0, 0), count: count)))

@@ -19,7 +19,7 @@ struct TypedStreamGraphTests {
     // MARK: Files of others
 
     @Test("Each well-formed typedstream is detected, opens, and is written as the same bytes")
-    func good() throws {
+    func goodInTypedStreamGraph() throws {
         let archives = try Fixtures.typedstreams()
         #expect(Fixtures.isCount(archives.count, ofOthers: 65 + 27 + 5, own: 11))
         for archive in archives {
@@ -39,7 +39,7 @@ struct TypedStreamGraphTests {
     }
 
     @Test("Each malformed typedstream is refused with the place of the first byte that is wrong")
-    func malformed() throws {
+    func malformedInTypedStreamGraph() throws {
         let archives = try Fixtures.brokenTypedstreams()
         #expect(Fixtures.isCount(archives.count, ofOthers: 36, own: 33))
         for archive in archives {
@@ -51,7 +51,7 @@ struct TypedStreamGraphTests {
     }
 
     @Test("A typedstream that is cut anywhere, or has another byte somewhere, opens and is written back, or is refused")
-    func changed() throws {
+    func changedInTypedStreamGraph() throws {
         for archive in TypedStreamBytes.good {
             for end in archive.bytes.indices {
                 let part = Array(archive.bytes[..<end])
@@ -111,7 +111,7 @@ struct TypedStreamGraphTests {
     }
 
     @Test("A stream may have several roots, or none")
-    func roots() throws {
+    func rootsInTypedStreamGraph() throws {
         #expect(try text(Bytes.file()) == "")
         #expect(
             try text(Bytes.file(Bytes.new("i"), [1], Bytes.new("@i"), Bytes.null, [2], Bytes.reference(0), [3]))
@@ -188,7 +188,7 @@ struct TypedStreamGraphTests {
     }
 
     @Test("The coders with keys say what a typedstream is, and neither they nor keyed graphs write one")
-    func otherDoors() throws {
+    func otherDoorsInTypedStreamGraph() throws {
         func reason(_ body: () throws -> Void) -> String {
             do { try body() } catch { return "\(error)" }
             return "no error"
@@ -209,7 +209,7 @@ struct TypedStreamGraphTests {
     // MARK: Forms
 
     @Test("A stream that is written from its values and its forms has the same bytes")
-    func forms() throws {
+    func formsInTypedStreamGraph() throws {
         let bytes = Bytes.file(
             Bytes.new("@"), Bytes.null, Bytes.new("@"), Bytes.null, Bytes.reference(1), Bytes.null,
             Bytes.new("iS"), [0x81, 5, 0, 0x82, 0xFF, 0xFF, 1, 0], Bytes.new("d"), [0x83, 0, 0, 0, 0, 0, 0, 0xF0, 0x3F])

@@ -90,12 +90,12 @@ struct TypedStreamLimitTests {
         arguments: [
             "[999999999!]", "[99999[99999[99999!]]]", "[999999999{e=}]", "[0[4294967295@]]", "[99{a={b=[9!]}}]",
         ])
-    func nothing(type: String) throws {
+    func nothingInTypedStreamLimit(type: String) throws {
         #expect(try Self.use(Bytes.file(Bytes.new(type))).values == 1)
     }
 
     @Test("Arrays that promise more elements than there are bytes are refused before they are read")
-    func promises() {
+    func promisesInTypedStreamLimit() {
         let nested = "[9{i[9{i[9{i[9{i[9{i[9{i[9{i[9{i@}]}]}]}]}]}]}]}]"
         for type in ["[2147483647c]", "[4294967296i]", "[999999[999999[999999[999999@]]]]", nested] {
             let bytes = Bytes.file(Bytes.new(type), [UInt8](repeating: 1, count: 1000))
@@ -117,7 +117,7 @@ struct TypedStreamLimitTests {
     }
 
     @Test("The limits hold: bytes, objects, strings and collections")
-    func limits() throws {
+    func limitsInTypedStreamLimit() throws {
         func code(_ bytes: [UInt8], _ change: (inout ArchiveLimits) -> Void) -> ArchiveError.Code? {
             var limits = ArchiveLimits()
             change(&limits)
@@ -139,7 +139,7 @@ struct TypedStreamLimitTests {
     @Test(
         "Opening and writing take at most eight times the file and 16 MiB",
         .disabled(if: Sanitizer.isActive, "sanitizers need more memory than that"))
-    func memory() async throws {
+    func memoryInTypedStreamLimit() async throws {
         await #expect(processExitsWith: .success) {
             let count = 1_000_000
             let flat = Bytes.file(

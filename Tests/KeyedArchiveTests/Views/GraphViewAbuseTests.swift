@@ -74,7 +74,7 @@ struct GraphViewAbuseTests {
     }
 
     @Test("What is decoded can be viewed")
-    func agreement() throws {
+    func agreementInGraphViewAbuse() throws {
         let body = try Body { try $0.encodeTop(Bar((0..<3).map { Foo("f\($0)", 200 * $0) })) }
         var both = 0
         for position in 0..<body.bytes.count {
@@ -107,7 +107,7 @@ struct GraphViewAbuseTests {
     }
 
     @Test("Breaches of limits are found before the view is there")
-    func limits() throws {
+    func limitsInGraphViewAbuse() throws {
         func expectLimit(
             _ change: (inout ArchiveLimits) -> Void, _ value: some Codable,
             _ location: SourceLocation = #_sourceLocation
@@ -132,7 +132,7 @@ struct GraphViewAbuseTests {
     }
 
     @Test("Values nested too deep are found before the view is there")
-    func depth() throws {
+    func depthInGraphViewAbuse() throws {
         final class Deep: ObjectCoding {
             var list: PropertyList
             init(_ levels: Int) { list = (0..<levels).reduce(.bool(true)) { list, _ in .array([list]) } }
@@ -149,7 +149,7 @@ struct GraphViewAbuseTests {
     }
 
     @Test("A chain of any length can be viewed, and is refused when it is decoded")
-    func chain() throws {
+    func chainInGraphViewAbuse() throws {
         let list = Node.list(200)
         let body = try Body { try $0.encodeTop(list) }
         var limits = ArchiveLimits()
@@ -196,7 +196,7 @@ struct GraphViewAbuseTests {
     }
 
     @Test("The memory is kept until the last view of it is freed")
-    func kept() throws {
+    func keptInGraphViewAbuse() throws {
         let body = try Body { try $0.encodeTop(Bar([Foo("a", 1), Foo("b", 2)])) }
         weak var kept: Memory?
         var foo: GraphView<Foo>?
@@ -216,7 +216,7 @@ struct GraphViewAbuseTests {
     }
 
     @Test("Data that shares the message's memory and is changed does not change the view", arguments: [true, false])
-    func slices(dataFirst: Bool) throws {
+    func slicesInGraphViewAbuse(dataFirst: Bool) throws {
         struct Large: Codable { var data: Data }
         let content = Data(repeating: 7, count: ObjectDecoder.smallestSlice)
         let body = try Body { coder in

@@ -43,7 +43,7 @@ struct GraphViewTests {
     }
 
     @Test("Fields are read by key, and no object is made")
-    func fields() throws {
+    func fieldsInGraphView() throws {
         let before = Counted.decoded
         let view = try view(of: Counted(-700, Counted(2)))
         #expect(try view["number"] == -700)
@@ -58,7 +58,7 @@ struct GraphViewTests {
     }
 
     @Test("A list of objects is gone through in order, as often as one likes")
-    func lists() throws {
+    func listsInGraphView() throws {
         let foos = (0..<1000).map { Foo("foo \($0)", $0 - 500) }
         let view = try view(of: Bar(foos))
         let list = try view["foos", as: GraphList<Foo>.self]
@@ -72,7 +72,7 @@ struct GraphViewTests {
     }
 
     @Test("Fields of all types are read as the whole value has them")
-    func everything() throws {
+    func everythingInGraphView() throws {
         let value = Everything()
         let view = try view(of: value)
         #expect(try view.decoded() == value)
@@ -90,7 +90,7 @@ struct GraphViewTests {
     }
 
     @Test("Shared references are equal views, others are not")
-    func identity() throws {
+    func identityInGraphView() throws {
         let foo = Foo("f", 1)
         let view = try view(of: Pair(left: foo, right: foo, middle: Foo("f", 1)))
         let left = try view["left", as: GraphView<Foo>.self]
@@ -104,7 +104,7 @@ struct GraphViewTests {
     }
 
     @Test("Cycles are gone through as often as one likes")
-    func cycles() throws {
+    func cyclesInGraphView() throws {
         var node = try view(of: Node.list(3))
         for step in 0..<50 {
             #expect(try node["value", as: Int.self] == step % 2)
@@ -128,7 +128,7 @@ struct GraphViewTests {
     }
 
     @Test("Values with more keys than a shape holds, whose keys are inline")
-    func manyKeys() throws {
+    func manyKeysInGraphView() throws {
         let many = Dictionary(uniqueKeysWithValues: (0..<30).map { ("key \($0)", $0) })
         struct Many: Codable {
             var values: [String: Int]
@@ -162,7 +162,7 @@ struct GraphViewTests {
     }
 
     @Test("Errors name the field")
-    func errors() throws {
+    func errorsInGraphView() throws {
         func expect(_ code: ArchiveError.Code, _ path: String, _ body: () throws -> Void) {
             do {
                 try body()
@@ -193,7 +193,7 @@ struct GraphViewTests {
     }
 
     @Test("Subclasses fit where they are listed, and are decoded as what they are")
-    func subclasses() throws {
+    func subclassesInGraphView() throws {
         let figures: [Figure] = [Circle(x: 1, radius: 2), Square(x: 3)]
         let list = try KeyedUnarchiver.unarchive([GraphView<Figure>].self, from: KeyedArchiver.archive(figures))
         #expect(try list.map { try $0["x", as: Int.self] } == [1, 3])
@@ -224,7 +224,7 @@ struct GraphViewTests {
     }
 
     @Test("A view of a value of this process is read like one that was received")
-    func local() throws {
+    func localInGraphView() throws {
         let foo = GraphView(Foo("f", 1))
         #expect(try foo["name"] == "f" && foo["age"] == 1)
         #expect(foo == foo && foo != GraphView(Foo("f", 1)))
@@ -236,7 +236,7 @@ struct GraphViewTests {
     }
 
     @Test("Views within values are views of the same graph")
-    func inside() throws {
+    func insideInGraphView() throws {
         struct Mixed: Codable {
             var foo: GraphView<Foo>
             var again: GraphView<Foo>
@@ -263,7 +263,7 @@ struct GraphViewTests {
     }
 
     @Test("Lists of classes, and archives of Apple's layout, refuse views")
-    func refused() throws {
+    func refusedInGraphView() throws {
         final class Holder: ObjectCoding {
             init() {}
             init(coder: ObjectDecoder) throws {

@@ -17,7 +17,7 @@ struct OneWayCreditTests {
     }
 
     @Test("One-way messages above the limit wait and all run, and calls overtake the waiting ones")
-    func waiting() async throws {
+    func waitingInOneWayCredit() async throws {
         let (pair, sleeper, proxy) = try await pair(24)
         let sender = Task {
             for number in 0..<100 { try await proxy.sleep.oneWay(number) }
@@ -60,7 +60,7 @@ struct OneWayCreditTests {
     @Test(
         "A method that serves a one-way message does not wait for room for another, wherever it runs",
         arguments: Resender.kinds.indices)
-    func nested(kind: Int) async throws {
+    func nestedInOneWayCredit(kind: Int) async throws {
         var client = Connection.Configuration.patient
         client.limits.runningCalls = 3
         let pair = try await Pair(client: client)
@@ -84,7 +84,7 @@ struct OneWayCreditTests {
     }
 
     @Test("Lost messages are reported once, by the next one-way message, the barrier or the close")
-    func lost() async throws {
+    func lostInOneWayCredit() async throws {
         let pair = try await Pair()
         let root = try await pair.client.root
         try await root.noteAndThrow.oneWay(1)
@@ -110,7 +110,7 @@ struct OneWayCreditTests {
     }
 
     @Test("An older peer, whose one-way messages use the credit of calls, still works")
-    func olderPeer() async throws {
+    func olderPeerInOneWayCredit() async throws {
         var server = Connection.Configuration.patient
         server.limits.runningCalls = 2
         let (raw, connection) = try await rawClient(server, RawPeer.greeting())

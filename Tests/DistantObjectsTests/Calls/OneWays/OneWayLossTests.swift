@@ -8,7 +8,7 @@ struct OneWayLossTests {
     @Test(
         "Messages that are unwritten when the connection is cut are counted as lost, each once, many small ones too",
         arguments: [4_000, 10])
-    func unwritten(size: Int) async throws {
+    func unwrittenInOneWayLoss(size: Int) async throws {
         let pair = try await RawPeerConnection(
             .socketpair, hello: RawPeer.greeting(queuedCalls: 1 << 20, runningCalls: 1 << 20, features: 4))
         let root = try await pair.root()

@@ -9,7 +9,7 @@ struct OneWaySubscriberTests {
     enum Outcome: CaseIterable, Sendable { case subscriberReads, subscriberIsGone }
 
     @Test("A stopped subscriber delays the messages of an innocent client, and loses none", arguments: Outcome.allCases)
-    func stopped(outcome: Outcome) async throws {
+    func stoppedInOneWaySubscriber(outcome: Outcome) async throws {
         // It grants unlimited credit, and reads nothing.
         let subscriber = try await RawPeerConnection(
             .socketpair, hello: RawPeer.greeting(queuedCalls: 1 << 40, runningCalls: 1 << 40, features: 4),

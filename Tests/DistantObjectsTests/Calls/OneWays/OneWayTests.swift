@@ -7,7 +7,7 @@ import Testing
 @Suite("One-way messages", .bounded())
 struct OneWayTests {
     @Test("Messages are handled in the order they were sent, and a barrier waits for them")
-    func order() async throws {
+    func orderInOneWay() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
         for number in 0..<5_000 { try await directory.note.oneWay(number) }
@@ -27,7 +27,7 @@ struct OneWayTests {
     }
 
     @Test("An error of a one-way message reaches both event handlers, and the connection goes on")
-    func errors() async throws {
+    func errorsInOneWay() async throws {
         let here = Signal()
         let there = Signal()
         let code = Mutex<ConnectionError.Code?>(nil)
@@ -53,7 +53,7 @@ struct OneWayTests {
     }
 
     @Test("Without credit the sender waits, and all messages arrive in order")
-    func credit() async throws {
+    func creditInOneWay() async throws {
         var server = Connection.Configuration.patient
         server.limits.runningCalls = 2
         let pair = try await Pair(server: server)
@@ -82,7 +82,7 @@ struct OneWayTests {
     }
 
     @Test("The result of a one-way message is not encoded, so it cannot fail")
-    func results() async throws {
+    func resultsInOneWay() async throws {
         let failures = Signal()
         var server = Connection.Configuration.patient
         server.onEvent = { event in
@@ -115,7 +115,7 @@ struct OneWayTests {
     }
 
     @Test("A method that fails after the end of its connection causes no event")
-    func late() async throws {
+    func lateInOneWay() async throws {
         let events = Mutex<[String]>([])
         var server = Connection.Configuration.patient
         server.onEvent = { event in
@@ -135,13 +135,13 @@ struct OneWayTests {
     }
 
     @Test("A one-way message to an object of this process encodes no result")
-    func local() async throws {
+    func localInOneWay() async throws {
         try await DistantObject(standingFor: Directory()).failing.oneWay(1)
         await #expect(throws: (any Error).self) { try await DistantObject(standingFor: Directory()).failing(1) }
     }
 
     @Test("Queued messages of all sizes keep their arguments")
-    func sizes() async throws {
+    func sizesInOneWay() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
         try await directory.block.oneWay()

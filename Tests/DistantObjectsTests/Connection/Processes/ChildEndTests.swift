@@ -24,14 +24,14 @@ struct ChildEndTests {
     @Test(
         "After an orderly close it has ended, and its exit status is known",
         arguments: [ChildProcess.Transport.socketpair, .pipes])
-    func exits(transport: ChildProcess.Transport) async throws {
+    func exitsInChildEnd(transport: ChildProcess.Transport) async throws {
         let connection = try await Self.launch(nil, over: transport, exitTimeout: TestTimeout.wait)
         await connection.close(within: TestTimeout.wait)
         #expect(connection.child?.exitStatus == .exited(0))
     }
 
     @Test("If it does not exit by itself, it is asked to end, and killed if it does not")
-    func ends() async throws {
+    func endsInChildEnd() async throws {
         let asked = try await Self.launch("stay", exitTimeout: .seconds(1))
         await asked.close(within: TestTimeout.wait)
         #expect(asked.child?.exitStatus == .signalled(SIGTERM))
@@ -41,7 +41,7 @@ struct ChildEndTests {
     }
 
     @Test("A process that blocks in a method is asked to end as soon as the connection is cut")
-    func blocks() async throws {
+    func blocksInChildEnd() async throws {
         let connection = try await Self.launch("stay", exitTimeout: TestTimeout.wait)
         let root = try await connection.root
         let observer = Observer()
@@ -53,7 +53,7 @@ struct ChildEndTests {
     }
 
     @Test("A call that was cancelled does not hold the close, even if its method blocks", arguments: [true, false])
-    func cancelled(beforeClose: Bool) async throws {
+    func cancelledInChildEnd(beforeClose: Bool) async throws {
         let connection = try await Self.launch(nil, exitTimeout: TestTimeout.wait)
         let root = try await connection.root
         let observer = Observer()

@@ -65,7 +65,7 @@ private struct Holder {
         @Test(
             "The death of the helper ends the connection, even if a program beside it holds its end",
             arguments: KilledProcess.Way.allCases)
-        func helper(way: KilledProcess.Way) async throws {
+        func helperInHeldEnd(way: KilledProcess.Way) async throws {
             let holder = try Holder()
             // Over pipes the limit of the ping has to pass.
             var configuration = way == .pipes ? Connection.Configuration() : .patient
@@ -95,7 +95,7 @@ private struct Holder {
             arguments: [
                 "socket", "memory", "pipes",
             ])
-        func tool(way: String) async throws {
+        func toolInHeldEnd(way: String) async throws {
             let (said, alive) = (try Pipe(), try Pipe())
             var pid: pid_t = 0
             try Self.spawn(["tool", way], output: said.writing, errors: alive.writing, &pid)

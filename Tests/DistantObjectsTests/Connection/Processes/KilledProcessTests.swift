@@ -30,12 +30,12 @@ struct KilledProcessTests {
     #endif
 
     @Test("Over standard streams, each call ends once and nothing is left")
-    func pipes() async {
+    func pipesInKilledProcess() async {
         await #expect(processExitsWith: .success) { try await Helper.killAll(over: .pipes) }
     }
 
     @Test("Before its Hello, launching fails and nothing is left")
-    func handshake() async {
+    func handshakeInKilledProcess() async {
         await #expect(processExitsWith: .success) {
             let before = Usage.channels.count
             for transport in [ChildProcess.Transport.socketpair, .pipes] {

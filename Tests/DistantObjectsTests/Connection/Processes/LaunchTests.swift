@@ -26,7 +26,7 @@ import Testing
         }
 
         @Test("A tool whose file was replaced or removed since it started still finds the helper beside it")
-        func replaced() async throws {
+        func replacedInLaunch() async throws {
             let folder = try Self.tools()
             let path = folder.path("tool")
             let connection = try await Connection.launch(
@@ -44,7 +44,7 @@ import Testing
         }
 
         @Test("A tool finds its helper in a folder, and is given arguments, whose names are not UTF-8")
-        func names() async throws {
+        func namesInLaunch() async throws {
             let folder = try Self.tools()
             let name = Array("\(folder.path)/".utf8) + [0xFF, 0xC3]
             let inner = name.map { CChar(bitPattern: $0) } + [0]
@@ -91,7 +91,7 @@ import Testing
         }
 
         @Test("A helper reads nothing, prints to standard error, and has a process group of its own")
-        func defaults() async throws {
+        func defaultsInLaunch() async throws {
             let connection = try await Connection.launch(
                 try builtProgram("killed-peer"), environment: TestTimeout.environment, configuration: .patient)
             let child = try #require(connection.child)
@@ -133,7 +133,7 @@ import Testing
         }
 
         @Test("A refused listener names the process that has the path, its program and its version")
-        func holder() async throws {
+        func holderInLaunch() async throws {
             let folder = try TemporaryFolder()
             let (child, _) = try ChildProcess.launch(
                 try builtProgram("FooBarServer"), arguments: ["--path", folder.socket])

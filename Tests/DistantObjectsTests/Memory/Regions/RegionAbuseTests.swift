@@ -90,7 +90,7 @@ import Testing
         }
 
         @Test("What is no region, or one that nobody asked for, ends the connection", arguments: Offer.allCases)
-        func offers(_ offer: Offer) async throws {
+        func offersInRegionAbuse(_ offer: Offer) async throws {
             let peer = try await RegionPeer()
             let memory = port_memory_make(RegionPeer.size)
             var (region, small): (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?)
@@ -120,7 +120,7 @@ import Testing
         }
 
         @Test("A piece of a region that does not exist ends the connection", arguments: [false, true])
-        func noRegion(released: Bool) async throws {
+        func noRegionInRegionAbuse(released: Bool) async throws {
             let peer = try await RegionPeer()
             if released {
                 port_memory_unmap(try await peer.offer(), RegionPeer.size)
@@ -135,7 +135,7 @@ import Testing
         }
 
         @Test("A peer that announces more than a region holds is refused", arguments: [false, true])
-        func tooMuch(longPiece: Bool) async throws {
+        func tooMuchInRegionAbuse(longPiece: Bool) async throws {
             let peer = try await RegionPeer()
             let region = try await peer.offer()
             defer { port_memory_unmap(region, RegionPeer.size) }
@@ -146,7 +146,7 @@ import Testing
         }
 
         @Test("A message is read once, however its sender changes it meanwhile")
-        func rewritten() async throws {
+        func rewrittenInRegionAbuse() async throws {
             let peer = try await RegionPeer()
             let region = try await peer.offer()
             let ends = Flag()

@@ -56,7 +56,7 @@ import Testing
         }
 
         @Test("A connection that dies leaves no region behind")
-        func death() async {
+        func deathInRegionUse() async {
             await #expect(processExitsWith: .success) {
                 var descriptors = 0
                 for round in 0..<8 {
@@ -78,7 +78,7 @@ import Testing
         }
 
         @Test("Messages of all sizes from several tasks keep their content, and small ones go on between them")
-        func mixed() async throws {
+        func mixedInRegionUse() async throws {
             let (client, server, root) = try await SharingTests.pair()
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for lane in 0..<3 {
@@ -101,7 +101,7 @@ import Testing
         }
 
         @Test("A call that is cancelled while its pieces are under way leaves the connection usable")
-        func cancelled() async throws {
+        func cancelledInRegionUse() async throws {
             let (client, server, root) = try await SharingTests.pair()
             try await Self.burst(root)
             for _ in 0..<20 {
@@ -116,7 +116,7 @@ import Testing
         }
 
         @Test("A process without free descriptors sends large messages through the ring")
-        func noDescriptors() async {
+        func noDescriptorsInRegionUse() async {
             await #expect(processExitsWith: .success) {
                 let (client, server, root) = try await SharingTests.pair()
                 Usage.exhaustDescriptors()

@@ -39,7 +39,7 @@ struct GraphViewCallTests {
     }
 
     @Test("Over pipes, whose memory is not shared", arguments: sizes)
-    func pipes(count: Int) async throws {
+    func pipesInGraphViewCall(count: Int) async throws {
         let visit = try await Visit(over: .pipes)
         #expect(try await visit.gallery.sum(Gallery.bar(count)) == Self.sum(count))
         #expect(try await visit.gallery.sumLater(GraphView(Gallery.bar(count))) == 4 * Self.sum(count))
@@ -47,7 +47,7 @@ struct GraphViewCallTests {
     }
 
     @Test("A caller awaits a view of what a method returns as an object, and the other way round", arguments: sizes)
-    func results(count: Int) async throws {
+    func resultsInGraphViewCall(count: Int) async throws {
         let visit = try await Visit()
         let sum = Self.sum(count)
         let made: GraphView<Bar> = try await visit.gallery.make(count)
@@ -62,7 +62,7 @@ struct GraphViewCallTests {
     }
 
     @Test("An interface may name views where the object's class names objects")
-    func interfaces() async throws {
+    func interfacesInGraphViewCall() async throws {
         let visit = try await Visit()
         let gallery = try await visit.pair.client.root(named: "gallery", as: GalleryInterface.self)
         #expect(try await gallery.sum(GraphView(Gallery.bar(10))) == 45)
@@ -73,7 +73,7 @@ struct GraphViewCallTests {
     }
 
     @Test("Calls within a process copy views as between processes")
-    func local() async throws {
+    func localInGraphViewCall() async throws {
         let served = Gallery()
         let gallery = DistantObject(standingFor: served)
         #expect(try await gallery.sum(Gallery.bar(10)) == 45)
@@ -94,7 +94,7 @@ struct GraphViewCallTests {
     }
 
     @Test("An object by reference in a view is called, and released with the view")
-    func references() async throws {
+    func referencesInGraphViewCall() async throws {
         let visit = try await Visit()
         let observer = Observer()
         observer.note("x")
@@ -118,7 +118,7 @@ struct GraphViewCallTests {
     }
 
     @Test("A graph beyond a limit is refused before the method runs, and the connection goes on")
-    func limits() async throws {
+    func limitsInGraphViewCall() async throws {
         var server = Connection.Configuration.patient
         server.limits.archive.objects = 11
         let visit = try await Visit(server: server)

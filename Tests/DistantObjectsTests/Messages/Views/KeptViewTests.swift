@@ -24,7 +24,7 @@ struct KeptViewTests {
     }
 
     @Test("Views of more than the window for large messages are kept, and calls go on")
-    func window() async throws {
+    func windowInKeptView() async throws {
         let (pair, served, gallery) = try await Self.visit(viewedBytes: 64 << 20)
         for index in 1...24 { #expect(try await gallery.keep(Self.large()) == index) }
         // Large answers are not delayed, either.
@@ -35,7 +35,7 @@ struct KeptViewTests {
     }
 
     @Test("Beyond the limit a call is refused, and accepted again when views are freed")
-    func limit() async throws {
+    func limitInKeptView() async throws {
         let (pair, served, gallery) = try await Self.visit(viewedBytes: 4 << 20)
         for index in 1...3 { #expect(try await gallery.keep(Self.large()) == index) }
         do {
@@ -65,7 +65,7 @@ struct KeptViewTests {
     }
 
     @Test("A result beyond the limit fails, and says that its method has run")
-    func results() async throws {
+    func resultsInKeptView() async throws {
         let (pair, _, gallery) = try await Self.visit(viewedBytes: .max, ofClient: 0)
         var first: GraphView<Bar>? = try await gallery.make(10)
         do {
@@ -84,7 +84,7 @@ struct KeptViewTests {
     }
 
     @Test("Views outlive their connection")
-    func outliving() async throws {
+    func outlivingInKeptView() async throws {
         let (pair, served, gallery) = try await Self.visit(viewedBytes: 64 << 20)
         _ = try await gallery.keep(Self.large()) as Int
         await pair.close()
