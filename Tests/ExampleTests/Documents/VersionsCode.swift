@@ -94,6 +94,17 @@ enum VersionsCode {
         }
     }
 
+    // Versions.md: main actor
+    struct Order: nonisolated Codable, Sendable {
+        var name: String
+        @Defaulted<Count> var count = Count.defaultValue
+
+        nonisolated enum Count: DefaultValue {
+            static let defaultValue = 1
+        }
+    }
+    // end
+
     // Versions.md: archives
     final class Shelf: ObjectCoding {
         let name: String

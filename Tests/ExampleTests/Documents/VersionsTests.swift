@@ -14,6 +14,13 @@ struct VersionsTests {
         #expect(!VersionsCode.First.only.isSupported(old))
     }
 
+    @Test("Values: a structure whose conformance alone is not isolated")
+    func isolated() throws {
+        let bytes = try KeyedArchiver.archive(["name": "a"])
+        let order = try KeyedUnarchiver.unarchive(VersionsCode.Order.self, from: bytes)
+        #expect(order.name == "a" && order.count == 1)
+    }
+
     @Test("Messages: a program of the first version calls one of the second")
     func messagesInVersions() async throws {
         var configuration = Connection.Configuration.patientExample
