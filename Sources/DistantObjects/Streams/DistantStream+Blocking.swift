@@ -37,10 +37,14 @@ extension DistantStream {
     /// }
     /// ```
     ///
-    /// - Parameter body: Called once if the stream is sent and read, on a new thread. The stream ends when it returns or
-    ///   throws. If the reader stops before, `blockingSend` throws in it.
-    public static func onThread(_ body: @escaping @Sendable (StreamWriter<Element>) throws -> Void) -> DistantStream {
-        DistantStream { writer in try await onOwnThread { try body(writer) } }
+    /// - Parameters:
+    ///   - readAhead: As for a stream of a closure that is `async`.
+    ///   - body: Called once if the stream is sent and read, on a new thread. The stream ends when it returns or throws. If
+    ///     the reader stops before, `blockingSend` throws in it.
+    public static func onThread(
+        readAhead: Int? = nil, _ body: @escaping @Sendable (StreamWriter<Element>) throws -> Void
+    ) -> DistantStream {
+        DistantStream(readAhead: readAhead) { writer in try await onOwnThread { try body(writer) } }
     }
 }
 
@@ -61,8 +65,12 @@ extension DistantStream.WithFinal {
 
     /// A stream of what the closure sends from a thread of its own, which ends with the value it returns.
     ///
-    /// - Parameter body: As for a stream without a final value.
-    public static func onThread(_ body: @escaping @Sendable (StreamWriter<Element>) throws -> Final) -> Self {
-        Self { writer in try await onOwnThread { try body(writer) } }
+    /// - Parameters:
+    ///   - readAhead: As for a stream without a final value.
+    ///   - body: As for a stream without a final value.
+    public static func onThread(
+        readAhead: Int? = nil, _ body: @escaping @Sendable (StreamWriter<Element>) throws -> Final
+    ) -> Self {
+        Self(readAhead: readAhead) { writer in try await onOwnThread { try body(writer) } }
     }
 }

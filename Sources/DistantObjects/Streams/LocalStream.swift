@@ -14,7 +14,10 @@ final class LocalStream<Element: Codable & Sendable, Final: Codable & Sendable>:
     /// The stream as this process reads it, if it does.
     private let reading = Mutex<StreamHandle?>(nil)
 
-    init(_ body: @escaping Body) { self.body = Mutex(body) }
+    init(_ body: @escaping Body, readAhead: Int?) {
+        self.body = Mutex(body)
+        super.init(readAhead: readAhead)
+    }
 
     override func dispose() {
         let dropped = body.withLock { $0.take() }

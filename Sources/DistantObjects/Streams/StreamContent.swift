@@ -13,8 +13,13 @@ struct StreamContent<Element: Codable & Sendable, Final: Codable & Sendable>: Se
     }
 
     let origin: Origin
+    /// How far this process reads ahead; nil to follow the reader.
+    var readAhead: Int?
 
-    init(_ body: @escaping LocalStream<Element, Final>.Body) { origin = .local(LocalStream(body)) }
+    /// - Parameter readAhead: How far the reader may read ahead; nil to leave that to the reader.
+    init(readAhead: Int?, _ body: @escaping LocalStream<Element, Final>.Body) {
+        origin = .local(LocalStream(body, readAhead: readAhead))
+    }
 
     /// The stream that a message's table of references names.
     ///
@@ -49,7 +54,7 @@ struct StreamContent<Element: Codable & Sendable, Final: Codable & Sendable>: Se
         case .dead(let dead): return .object(dead)
         case .remote(let handle):
             // Another connection gets a stream of this process, which reads this one.
-            return .object(handle.connection.coder === port ? handle : LocalStream(relay))
+            return .object(handle.connection.coder === port ? handle : LocalStream(relay, readAhead: nil))
         }
     }
 
@@ -74,7 +79,7 @@ struct StreamContent<Element: Codable & Sendable, Final: Codable & Sendable>: Se
     func makeReader() -> StreamReader<Element> {
         do {
             let handle = try handle()
-            return handle.begin() ? RemoteReader(handle) : StreamReader()
+            return handle.begin(readingAhead: readAhead) ? RemoteReader(handle) : StreamReader()
         } catch {
             return StreamReader(error)
         }
@@ -85,7 +90,7 @@ struct StreamContent<Element: Codable & Sendable, Final: Codable & Sendable>: Se
     /// The final value, once the stream has been read to its end; reads it to its end if nothing reads it.
     func final() async throws -> Final {
         let handle = try handle()
-        if handle.begin() { try await Self.skip(handle) }
+        if handle.begin(readingAhead: readAhead) { try await Self.skip(handle) }
         try await handle.waitForEnd()
         return try Self.final(of: handle)
     }
@@ -94,7 +99,7 @@ struct StreamContent<Element: Codable & Sendable, Final: Codable & Sendable>: Se
     func blockingFinal(within limit: Duration?) throws -> Final {
         let handle = try handle()
         let deadline = limit.map { Deadline(after: $0, at: handle.connection.now) }
-        if handle.begin() { try Self.skipBlocking(handle, until: deadline) }
+        if handle.begin(readingAhead: readAhead) { try Self.skipBlocking(handle, until: deadline) }
         try handle.waitForEndBlocking(until: deadline)
         return try Self.final(of: handle)
     }

@@ -21,9 +21,12 @@ final class StreamHandle: Sendable {
 
     /// Begins to read the stream.
     ///
+    /// - Parameter readAhead: The most items that may wait; nil to follow the reader.
     /// - Returns: False if it was read or passed on before.
-    func begin() -> Bool {
-        let isFirst = connection.state.withLock { $0.session.streams.begin(inbox, &$0.session.outbox) }
+    func begin(readingAhead readAhead: Int?) -> Bool {
+        let isFirst = connection.state.withLock {
+            $0.session.streams.begin(inbox, ReadAhead(readAhead), &$0.session.outbox)
+        }
         connection.channel.setNeedsFlush()
         return isFirst
     }
@@ -43,9 +46,11 @@ final class StreamHandle: Sendable {
     }
 
     func poll(after finished: StreamItems?) -> StreamInbox.Next {
+        let now = connection.now
         let (next, owesFlush) = connection.transition { state, actions in
             let sent = state.sent
-            let next = state.session.streams.next(of: inbox, after: finished, &state.session.outbox, &actions)
+            let next = state.session.streams.next(
+                of: inbox, after: finished, at: now, &state.session.outbox, &actions)
             return (next, state.sent != sent)
         }
         if owesFlush { connection.channel.setNeedsFlush() }

@@ -201,7 +201,7 @@ private struct Crossing {
             // Behind it comes the credit.
             return [there.takeFrames()[0]]
         case .largeMessageCredit: there.state.writeLargeMessageCredit(100)
-        case .streamCredit: #expect(there.begin(try inbox(there)))
+        case .streamCredit: #expect(there.begin(try inbox(there), readAhead: 0))
         case .item: #expect(try there.send(2, of: there.started[0]).allowance != nil)
         case .producersEnd: try there.end(there.started[0])
         case .readersEnd: there.stop(try inbox(there))

@@ -68,8 +68,8 @@ extension StateSide {
         return try #require(references.last as? StateStreamReader).inbox
     }
 
-    func begin(_ inbox: StreamInbox) -> Bool {
-        transition { state, _ in state.session.streams.begin(inbox, &state.session.outbox) }
+    func begin(_ inbox: StreamInbox, readAhead: Int? = nil) -> Bool {
+        transition { state, _ in state.session.streams.begin(inbox, ReadAhead(readAhead), &state.session.outbox) }
     }
 
     func send(_ items: Int, of stream: StreamOutbox, bytes: Int = 1) throws -> ItemsOutcome {
@@ -97,9 +97,9 @@ extension StateSide {
         }
     }
 
-    func next(_ inbox: StreamInbox, after items: StreamItems? = nil) -> StreamInbox.Next {
+    func next(_ inbox: StreamInbox, after items: StreamItems? = nil, at now: UInt64 = 0) -> StreamInbox.Next {
         transition { state, actions in
-            state.session.streams.next(of: inbox, after: items, &state.session.outbox, &actions)
+            state.session.streams.next(of: inbox, after: items, at: now, &state.session.outbox, &actions)
         }
     }
 }

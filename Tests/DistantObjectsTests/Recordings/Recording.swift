@@ -22,6 +22,9 @@ struct Recording: Sendable {
         /// credit back.
         var isBookkeeping: Bool { bytes[4] == 6 || bytes[4] == 7 }
 
+        /// How much of a stream a reader asks for at a time is its own choice.
+        var isStreamCredit: Bool { bytes[4] == 7 && bytes[5] == 3 }
+
         /// What a later version says as well: a refusal's sentence may change, its code may not.
         var comparable: [UInt8] {
             let isRefusal = bytes[4] == 3 && bytes[5] == 2
@@ -76,23 +79,34 @@ struct Recording: Sendable {
 
     /// Plays one side: sends its frames, and reads as many of the other's between them as were recorded there.
     ///
-    /// - Returns: The frames of the other side, as they came.
+    /// - Returns: The frames of the other side, as they came, without credit for streams.
     func play(_ side: Speaker, by raw: RawPeer) -> [Frame] {
         var answers: [Frame] = []
         for frame in frames {
             if frame.speaker == side {
                 raw.send(frame.bytes)
-            } else if let bytes = raw.readWhole() {
-                answers.append(Frame(speaker: frame.speaker, bytes: bytes))
+            } else if frame.isStreamCredit {
+                // What follows may need it. More of it may come at any time.
+                guard let bytes = raw.readWhole(), Frame(speaker: frame.speaker, bytes: bytes).isStreamCredit else {
+                    break
+                }
             } else {
-                break
+                guard let answer = Self.read(raw, frame.speaker) else { break }
+                answers.append(answer)
             }
         }
         raw.finishSending()
-        while let bytes = raw.readWhole() {
-            answers.append(Frame(speaker: side == .client ? .server : .client, bytes: bytes))
-        }
+        while let answer = Self.read(raw, side == .client ? .server : .client) { answers.append(answer) }
         return answers
+    }
+
+    /// The next frame that is no credit for a stream.
+    private static func read(_ raw: RawPeer, _ speaker: Speaker) -> Frame? {
+        while let bytes = raw.readWhole() {
+            let frame = Frame(speaker: speaker, bytes: bytes)
+            if !frame.isStreamCredit { return frame }
+        }
+        return nil
     }
 }
 

@@ -70,20 +70,21 @@ final class StreamInbox: FragmentedStream, @unchecked Sendable {
     /// Items and bytes that the producer may still send.
     private(set) var items = 0
     private(set) var bytes = 0
-    /// Consumed items and bytes whose credit this side owes: it is not returned yet.
-    private var owedItems = 0
-    private var owedBytes = 0
+    private var readAhead = ReadAhead()
     private let over = Atomic<Bool>(false)
-
-    /// The credit that a reader gives at first.
-    static let window = (items: 4_096, bytes: 256 << 10)
 
     init(number: UInt32) { self.number = number }
 
     /// Gives the first credit.
-    func begin() {
-        items = Self.window.items
-        bytes = Self.window.bytes
+    ///
+    /// - Parameter readAhead: How much the reader lets the producer send.
+    /// - Returns: The items of the first Credit frame, and those of a second one, which is for no bytes.
+    func begin(_ readAhead: ReadAhead) -> (first: Int, more: Int) {
+        self.readAhead = readAhead
+        items = readAhead.window
+        bytes = ReadAhead.bytes
+        let first = min(items, ReadAhead.firstCredit)
+        return (first, items - first)
     }
 
     /// Counts a frame of the producer.
@@ -94,19 +95,24 @@ final class StreamInbox: FragmentedStream, @unchecked Sendable {
         }
         items -= Int(count)
         bytes -= size
+        if items == 0 { readAhead.usedUp() }
+    }
+
+    /// Takes the next frame, which the reader begins to consume.
+    func takeFrame(at now: UInt64) -> StreamItems? {
+        guard let frame = frames.popFirst() else { return nil }
+        readAhead.began(at: now)
+        return frame
     }
 
     /// Counts a frame that was consumed.
     ///
-    /// - Returns: The credit to return now, if half of what was granted is consumed.
-    func consumed(_ frame: StreamItems) -> (items: Int, bytes: Int)? {
-        owedItems += frame.count
-        owedBytes += frame.bytes
-        guard owedItems * 2 >= Self.window.items || owedBytes * 2 >= Self.window.bytes else { return nil }
-        defer { (owedItems, owedBytes) = (0, 0) }
-        items += owedItems
-        bytes += owedBytes
-        return (owedItems, owedBytes)
+    /// - Returns: The credit to return now.
+    func consumed(_ frame: StreamItems, at now: UInt64) -> (items: Int, bytes: Int)? {
+        guard let due = readAhead.consumed(frame, at: now, isDry: frames.isEmpty) else { return nil }
+        items += due.items
+        bytes += due.bytes
+        return due
     }
 
     /// Whether the release of the stream's handle has no effect any more.

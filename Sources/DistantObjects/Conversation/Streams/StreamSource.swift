@@ -6,6 +6,10 @@ import Synchronization
 /// iterates it.
 class StreamSource: @unchecked Sendable {  // Subclasses protect what they add by a lock.
     private let isClaimed = Atomic<Bool>(false)
+    /// The most items that may wait at the reader besides the one that it works on; nil to leave that to the reader.
+    let readAhead: Int?
+
+    init(readAhead: Int? = nil) { self.readAhead = readAhead }
 
     /// Claims the sequence.
     ///

@@ -80,12 +80,13 @@ extension Streams {
     /// Begins to read a stream.
     ///
     /// - Returns: False if the stream was read, passed back or given up before.
-    func begin(_ inbox: StreamInbox, _ outbox: inout Outbox) -> Bool {
+    func begin(_ inbox: StreamInbox, _ readAhead: ReadAhead, _ outbox: inout Outbox) -> Bool {
         guard inbox.reading == .unread else { return false }
         inbox.reading = .reading
         guard inbox.link == .open else { return true }
-        inbox.begin()
-        writeCredit(of: inbox, StreamInbox.window.items, StreamInbox.window.bytes, &outbox)
+        let credit = inbox.begin(readAhead)
+        writeCredit(of: inbox, credit.first, ReadAhead.bytes, &outbox)
+        if credit.more > 0 { writeCredit(of: inbox, credit.more, 0, &outbox) }
         return true
     }
 
@@ -95,15 +96,18 @@ extension Streams {
 
     /// Takes the next frame of a stream.
     ///
-    /// - Parameter finished: The last frame, if all its items are consumed.
+    /// - Parameters:
+    ///   - finished: The last frame, if all its items are consumed.
+    ///   - now: The time in nanoseconds.
     func next(
-        of inbox: StreamInbox, after finished: StreamItems?, _ outbox: inout Outbox, _ work: inout [some StreamWork]
+        of inbox: StreamInbox, after finished: StreamItems?, at now: UInt64, _ outbox: inout Outbox,
+        _ work: inout [some StreamWork]
     ) -> StreamInbox.Next {
-        if let finished, let due = inbox.consumed(finished), inbox.link == .open {
+        if let finished, let due = inbox.consumed(finished, at: now), inbox.link == .open {
             writeCredit(of: inbox, due.items, due.bytes, &outbox)
         }
         guard inbox.hasNext else { return .nothing }
-        if let items = inbox.frames.popFirst() { return .items(items) }
+        if let items = inbox.takeFrame(at: now) { return .items(items) }
         guard let end = inbox.end else { return .nothing }
         if inbox.reading != .done { finishReading(inbox, &work) }
         return .end(end)
