@@ -134,7 +134,7 @@ struct RemoteTests {
     }
 
     @Test("An actor and a class of the main actor implement an interface")
-    func isolated() async throws {
+    func isolatedInRemote() async throws {
         let pair = try await Pair()
         try pair.server.vend(CountingShelf(), as: "actor")
         try pair.server.vend(WindowShelf(), as: "window")

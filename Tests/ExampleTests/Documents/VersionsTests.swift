@@ -15,7 +15,7 @@ struct VersionsTests {
     }
 
     @Test("Values: a structure whose conformance alone is not isolated")
-    func isolated() throws {
+    func isolatedInVersions() throws {
         let bytes = try KeyedArchiver.archive(["name": "a"])
         let order = try KeyedUnarchiver.unarchive(VersionsCode.Order.self, from: bytes)
         #expect(order.name == "a" && order.count == 1)
