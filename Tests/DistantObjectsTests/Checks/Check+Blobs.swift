@@ -8,29 +8,29 @@ import Testing
             Check(
                 "a region whose size is no multiple of 64 KiB",
                 "Its size is a multiple of 65,536 bytes, from 65,536 to 67,108,864.", of: .frames
-            ) { try await BlobAbuseTests().offers(.oddSize) },
+            ) { try await BlobAbuseTests().offersInBlobAbuse(.oddSize) },
             Check("a region that is too large", "from 65,536 to 67,108,864.", of: .frames) {
-                try await BlobAbuseTests().offers(.tooLarge)
+                try await BlobAbuseTests().offersInBlobAbuse(.tooLarge)
             },
             Check(
                 "a region for blobs that is not sealed", "Such a region is made and checked like those above.",
                 of: .frames
-            ) { try await BlobAbuseTests().offers(.unsealed) },
+            ) { try await BlobAbuseTests().offersInBlobAbuse(.unsealed) },
             Check(
                 "two descriptors with an offer", "Anything else that comes with the byte 2 breaks the protocol",
                 of: .frames
-            ) { try await BlobAbuseTests().offers(.two) },
+            ) { try await BlobAbuseTests().offersInBlobAbuse(.two) },
             Check("an offer without an agreement", "so does the byte without an agreement.", of: .frames) {
-                try await BlobAbuseTests().offers(.notAgreed)
+                try await BlobAbuseTests().offersInBlobAbuse(.notAgreed)
             },
             Check("an offer without its descriptor", "so that both sides count the same offers.", of: .frames) {
-                try await BlobAbuseTests().noDescriptor()
+                try await BlobAbuseTests().noDescriptorInBlobAbuse()
             },
             Check("bytes of no region", "the region of an entry, of a `Share` 6 or 7 that was not taken") {
-                try await BlobAbuseTests().noRegion(isReleased: false)
+                try await BlobAbuseTests().noRegionInBlobAbuse(isReleased: false)
             },
             Check("bytes of a released region", "that was not taken, or that was released;") {
-                try await BlobAbuseTests().noRegion(isReleased: true)
+                try await BlobAbuseTests().noRegionInBlobAbuse(isReleased: true)
             },
             Check("bytes that were never mentioned", "more mentions given back than were made, or none;") {
                 try StateBlobTests().faults(.givesBackTooMuch)
@@ -54,13 +54,13 @@ import Testing
                 try StateBlobTests().faults(.sendsBackGivenBack)
             },
             Check("bytes of a refused message", "It gives back those of a message that it refuses, too.") {
-                try await BlobAbuseTests().refused()
+                try await BlobAbuseTests().refusedInBlobAbuse()
             },
             Check("what is given back before an answer", "It should give back what a method has let go of before") {
                 try StateBlobTests().beforeAnswer()
             },
             Check("more mentions than references", "a message that exceeds it is refused.") {
-                try StateBlobTests().many()
+                try StateBlobTests().manyInStateBlob()
             },
         ]
     }

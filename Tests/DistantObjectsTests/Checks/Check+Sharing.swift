@@ -33,10 +33,10 @@ import Testing
                 of: .frames
             ) { try await SharingAbuseTests().nonsenseRoom() },
             Check("what a peer says to have written", "a reader looks at `written` at each read", of: .frames) {
-                try await SharingAbuseTests().nonsense()
+                try await SharingAbuseTests().nonsenseInSharingAbuse()
             },
             Check("what a peer says of its processor", "Any value is allowed.", of: .frames) {
-                try await SharingAbuseTests().processor()
+                try await SharingAbuseTests().processorInSharingAbuse()
             },
             Check("the end of a doorbell that is sent", "Its reading end is what its maker sends", of: .frames) {
                 let taker = try await SharingAbuseTests.Taker()

@@ -25,7 +25,7 @@ extension Check {
             try StatePromiseReturnTests().returned(.fragments)
         },
         Check("descriptors with another step to shared memory", "as are descriptors with any other frame.") {
-            for step: UInt8 in [0, 2, 3, 6] { try StateSharingTests().descriptors(of: step) }
+            for step: UInt8 in [0, 2, 3, 6] { try StateSharingTests().descriptorsInStateSharing(of: step) }
         },
     ]
 }
