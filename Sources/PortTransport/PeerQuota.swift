@@ -4,17 +4,20 @@
 /// while the first has its half, and there is always something left. A peer that has nothing may have all that is left.
 package final class PeerQuota: @unchecked Sendable {  // `lock` protects `state`.
     private struct State {
+        var most: Int
         var total = 0
         var used: [PeerIdentity: Int] = [:]
     }
 
-    private let most: Int
     private let lock = StateLock<State>()
-    private var state = State()
+    private var state: State
 
-    package init(_ most: Int) { self.most = most }
+    package init(_ most: Int) { state = State(most: most) }
 
     deinit { lock.destroy() }
+
+    /// Raises the limit to at least this.
+    package func raise(to most: Int) { lock.withLock { state.most = max(state.most, most) } }
 
     /// Takes an amount of the quota.
     ///
@@ -22,7 +25,7 @@ package final class PeerQuota: @unchecked Sendable {  // `lock` protects `state`
     package func reserve(_ amount: Int, for peer: PeerIdentity) -> Bool {
         lock.withLock {
             let own = state.used[peer] ?? 0
-            let left = most - (state.total - own)
+            let left = state.most - (state.total - own)
             guard own + amount <= (own == 0 ? left : left / 2) else { return false }
             state.total += amount
             state.used[peer] = own + amount

@@ -5,11 +5,12 @@ extension Connection {
     /// Makes bytes that are read by the peer where they are.
     ///
     /// The closure fills memory that the peer has mapped, if the connection shares memory (`isInSharedMemory`), there are at
-    /// least 256 KiB, and both processes have room for it: no more than 64 MiB of such bytes are under way in a direction of
-    /// a connection, with those that one side still holds, and the peer's share of 256 MiB in a process. Otherwise the bytes are in memory of
-    /// this process, and are sent as a `Data` is; so are those of the first blob after a pause, as a rule, since a message
-    /// never waits until the peer has mapped the memory. On the side that has opened the connection, the first one also has the
-    /// connection share memory, if the peer agrees.
+    /// least 256 KiB, and both processes have room for it: no more than `Configuration.limits.sharedBytes` of such bytes are
+    /// under way in a direction of a connection, with those that one side still holds, and the peer's share of what the
+    /// process has for all. Otherwise the bytes are in memory of this process, and are sent as a `Data` is; so are those of the
+    /// first blob after a pause, as a rule, since a message never waits until the peer has mapped the memory. The first one also
+    /// has the connection share memory, if both sides agree: at once on the side that has opened the connection, and when it
+    /// has come over the socket to that side otherwise.
     ///
     /// ```swift
     /// let frame = try connection.withBlob(byteCount: 8_294_400) { memory in camera.copy(into: memory) }
@@ -51,10 +52,12 @@ extension Connection {
     }
 
     /// Room for a blob in a region; nil if it has to go into memory of this process.
-    private func blob(_ count: Int) -> MadeBlob? {
+    ///
+    /// - Parameter isCopy: Whether it is for bytes that exist already.
+    private func blob(_ count: Int, isCopy: Bool = false) -> MadeBlob? {
         // Most small ones never come to a region.
         guard count >= BlobTable.smallest else { return nil }
-        let place = transition { state, actions in state.takeBlob(count, self, &actions) }
+        let place = transition { state, actions in state.takeBlob(count, isCopy: isCopy, self, &actions) }
         switch place {
         case .memory: return nil
         case .region(let blob): return blob
@@ -75,17 +78,31 @@ extension Connection {
         }
     }
 
+    /// Copies bytes of this process into memory that the peer has mapped.
+    ///
+    /// - Returns: nil if there is none for them.
+    fileprivate func share(_ bytes: SharedBytes) -> SharedBytes? {
+        guard let blob = blob(bytes.count, isCopy: true) else { return nil }
+        // A region that was just offered serves the next bytes.
+        guard state.withLock({ _ in blob.region.isTaken }) else { return nil }
+        bytes.withUnsafeBytes { blob.region.memory.bytes.copyMemory(from: $0) }
+        return SharedBytes(.made(blob), 0..<bytes.count)
+    }
+
     func makeBlobReturns() -> BlobReturns {
         BlobReturns { [loop, channel] in loop.schedule(.notify, on: channel) }
     }
 
     package func receive(blobRegion descriptor: CInt?) throws(TransportError) {
         do throws(ProtocolViolation) {
-            let room = try state.withLock { (state) throws(ProtocolViolation) in try state.blobWasOffered(self) }
+            let (room, largest) = try state.withLock { (state) throws(ProtocolViolation) in
+                let mayBeLarge = state.session.handshake.grants.features.contains(.largeBlobs)
+                return (try state.blobWasOffered(self), mayBeLarge ? Int.max : RegionMemory.most)
+            }
             let memory = try descriptor.flatMap { (descriptor) throws(ProtocolViolation) in
                 do throws(TransportError) {
                     return try RegionMemory.take(
-                        descriptor, atMost: room, for: .blobs, from: PeerIdentity(channel.peer))
+                        descriptor, largest: largest, atMost: room, for: .blobs, from: PeerIdentity(channel.peer))
                 } catch {
                     throw ProtocolViolation(.malformed, error.message)
                 }
@@ -114,4 +131,6 @@ extension PortCoder: BlobSender {
         // Without a connection the message is not sent.
         connection?.state.withLock { $0.session.memory.mayMention(bytes) } ?? true
     }
+
+    func share(_ bytes: SharedBytes) -> SharedBytes? { connection?.share(bytes) }
 }

@@ -59,9 +59,15 @@ extension Connection {
         /// system call less on each side, and none while both sides poll (`polling`). The connection uses two more
         /// descriptors on each side and 260 KiB of memory that both processes can write. While it sends many large messages
         /// it uses 4 MiB more in each direction, for a second longer than it needs them; all connections of a process
-        /// together 256 MiB. For `withBlob` it uses up to 64 MiB in each direction, all of them together again 256 MiB. Each process does this for at most 512 connections. It works on Linux only, and not over pipes.
-        /// Turn it off for a peer that must not be able to block this process: see <doc:Trust>.
+        /// together 256 MiB. For ``SharedBytes`` it uses up to `limits.sharedBytes` in each direction. Each process
+        /// does this for at most 512 connections. It works on Linux only, and not over pipes. Turn it off for a peer that must not be able to block this process: see <doc:Trust>.
         public var sharesMemory = true
+        /// Whether this side asks to share memory as soon as the connection is open.
+        ///
+        /// Default: false. The side that has opened the connection asks once there is much traffic, or when it has made, sent
+        /// or received at least 256 KiB in one message. The first large messages go over the socket then. It has no effect on the
+        /// other side, nor without `sharesMemory`.
+        public var sharesMemoryAtOnce = false
         /// Called for each event of the connection, on the loop's thread, in order.
         ///
         /// It must not block. `Connection.current` is the connection. The event `threadsExhausted` comes on another
@@ -90,6 +96,8 @@ extension Connection {
         package var busy = BusyTraffic()
         /// The window of large messages; both sides need the same.
         package var window = ChannelConfiguration.defaultWindow
+        /// The traffic at which this side asks for shared memory.
+        fileprivate var usedBusy: BusyTraffic { sharesMemoryAtOnce ? .atOnce : busy }
         /// How large messages are cut.
         package var sizes = OutputSizes()
         /// Whether the kernel is asked to refuse descriptors.
@@ -126,6 +134,9 @@ extension Connection {
             limits.clamp()
             // Assigned only if they change, because limits that are assigned have memory of their own.
             if limits != value.limits { value.limits = limits }
+            if limits.sharedBytes > RegionMemory.Purpose.mostOfBlobs {
+                RegionMemory.Purpose.blobs.allow(4 * limits.sharedBytes)
+            }
             self.value = value
             settings = .of(value)
             coder = .of(
@@ -163,7 +174,7 @@ extension Connection {
         /// The settings of a configuration whose limits are in range.
         static func of(_ configuration: Configuration) -> OpenSettings {
             let conversation = ConversationSettings.of(
-                configuration.limits, sharesMemoryWhen: configuration.sharesMemory ? configuration.busy : nil,
+                configuration.limits, sharesMemoryWhen: configuration.sharesMemory ? configuration.usedBusy : nil,
                 window: configuration.window)
             let isPlain =
                 conversation === plain.conversation && configuration.onEvent == nil

@@ -61,7 +61,12 @@ extension Conversation {
         case .provide, .accept:
             throw ProtocolViolation(.unknownName, "a frame of kind \(kind) needs a feature that was not agreed on")
         }
-        if frame.messageLength != nil { serving.makeRoom(&session, &actions.others) }
+        if let length = frame.messageLength {
+            if length >= UInt64(ProtocolLimits.largeContent) {
+                session.memory.largeContent(isInitiator: host.isInitiator)
+            }
+            serving.makeRoom(&session, &actions.others)
+        }
         return host.isInitiator && wantsMemory(host) ? .expectMemory : .none
     }
 
@@ -91,7 +96,8 @@ extension Conversation {
     /// Whether this side, the initiator, asks for shared memory now.
     @inline(__always)
     private mutating func wantsMemory(_ host: Host) -> Bool {
-        session.memory.isWanted(
+        if session.outbox.hasWrittenLarge { session.memory.largeContent(isInitiator: true) }
+        return session.memory.isWanted(
             session.settings.sharesMemoryWhen, frames: session.entered &+ sent,
             isOpen: session.life.isOpen && !session.outbox.isClosed, session.handshake.grants, host)
     }

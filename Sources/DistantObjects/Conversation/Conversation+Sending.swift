@@ -163,9 +163,11 @@ extension Conversation {
     // MARK: Blobs
 
     /// Finds room for a blob of this side.
-    mutating func takeBlob(_ count: Int, _ host: Host, _ actions: inout [Action<Host>]) -> BlobPlace {
+    mutating func takeBlob(
+        _ count: Int, isCopy: Bool = false, _ host: Host, _ actions: inout [Action<Host>]
+    ) -> BlobPlace {
         guard session.isOpen else { return .memory }
-        return session.memory.takeBlob(count, session.handshake.grants, &session.outbox, host, &actions)
+        return session.memory.takeBlob(count, isCopy: isCopy, session.handshake.grants, &session.outbox, host, &actions)
     }
 
     /// Settles all blobs that this process no longer uses.

@@ -5,4 +5,12 @@ package struct BusyTraffic: Sendable, Equatable {
     package var nanoseconds: UInt64 = 50_000_000
 
     package init() {}
+
+    /// The first frame is enough.
+    static var atOnce: BusyTraffic {
+        var traffic = BusyTraffic()
+        traffic.frames = 1
+        traffic.nanoseconds = .max
+        return traffic
+    }
 }

@@ -1,4 +1,5 @@
 public import KeyedArchive
+import PortTransport
 
 /// Limits on the resources that a peer can make this process use.
 ///
@@ -73,6 +74,14 @@ public struct ConnectionLimits: Sendable, Equatable {
     /// Calls that this side sends back to the peer, because it sent a promise for an object of its own, may take as much
     /// again.
     public var waitingBytes = 64 << 20
+    /// Bytes of `SharedBytes` that lie in memory which both processes have mapped, in each direction.
+    ///
+    /// Default: a sixteenth of the machine's memory, but at least 64 MiB and at most 256 MiB. This side makes as much for what it
+    /// sends, and takes up to twice as much of the peer, whose limit may be another one. Bytes beyond the limit are sent in
+    /// the message. All connections of the process together make and take four times the highest limit of one of them.
+    /// Peers with a version of this library that knows no larger ones get at most 64 MiB. For bytes above `message` raise that
+    /// limit as well.
+    public var sharedBytes = RegionMemory.Purpose.mostOfBlobs
     /// How long calls may wait for the peer to read its answers while it reads nothing.
     ///
     /// Default: 10 seconds. After that, waiting calls are refused without having been run (`overloaded`). The peer may
@@ -105,6 +114,7 @@ public struct ConnectionLimits: Sendable, Equatable {
         message = max(Int(ProtocolLimits.smallestMessage), min(message, archive.bytes, 1 << 40))
         unreadAnswers = min(max(1_024, unreadAnswers), 1 << 40)
         waitingBytes = min(max(0, waitingBytes), 1 << 40)
+        sharedBytes = min(max(0, sharedBytes), 1 << 40)
         viewedBytes = min(max(0, viewedBytes), 1 << 40)
         answerPatience = max(.milliseconds(1), answerPatience)
     }

@@ -7,11 +7,11 @@ final class BlobTable {
     let returns: BlobReturns
 
     /// Smaller blobs are not worth a region.
-    static let smallest = 256 << 10
+    static let smallest = ProtocolLimits.largeContent
     /// The most bytes of the regions of one direction.
-    static let mostBytes = RegionMemory.most
+    private let mostBytes: Int
     /// The most bytes that a side takes in one direction: the offer of a region may overtake the release of another.
-    static let mostTakenBytes = 2 * mostBytes
+    private var mostTakenBytes: Int { 2 * mostBytes }
     /// The most regions of one direction.
     static let mostRegions = 64
     /// The most offers that are not answered.
@@ -28,8 +28,9 @@ final class BlobTable {
     private var reserved = 0
     private var offers: UInt64 = 0
     private var answers: UInt64 = 0
-    /// Nothing is offered before this time.
+    /// Nothing of so many bytes or more is offered before this time.
     private var pausedUntil: UInt64 = 0
+    private var pausedSize = Int.max
     /// Whether a timer runs that will check for idle regions.
     var isWatched = false
 
@@ -43,7 +44,10 @@ final class BlobTable {
     /// The number of mentions that are not given back.
     private(set) var mentions = 0
 
-    init(_ returns: BlobReturns) { self.returns = returns }
+    init(_ returns: BlobReturns, most: Int) {
+        self.returns = returns
+        mostBytes = most
+    }
 
     /// The number of mentions of the peer's regions, and of blobs in this side's regions, that messages and this process
     /// hold.
@@ -57,10 +61,11 @@ final class BlobTable {
     // MARK: Making
 
     /// The size of a region for so many bytes; nil if there is none.
-    static func size(for count: Int) -> Int? {
-        guard count >= smallest, count <= mostBytes else { return nil }
+    static func size(for count: Int, atMost most: Int) -> Int? {
+        guard count >= smallest, count <= most else { return nil }
         let grain = count < 4 << 20 ? RegionMemory.grain : 1 << 20
-        return (count + grain - 1) / grain * grain
+        let size = (count + grain - 1) / grain * grain
+        return size <= most ? size : nil
     }
 
     /// Counts blobs that nothing in this process holds any more.
@@ -79,18 +84,21 @@ final class BlobTable {
     }
 
     /// Whether another region may be offered.
-    func mayOffer(at now: UInt64) -> Bool {
-        offers - answers + UInt64(reserved) < UInt64(Self.mostOffers) && now >= pausedUntil
+    func mayOffer(_ size: Int, at now: UInt64) -> Bool {
+        offers - answers + UInt64(reserved) < UInt64(Self.mostOffers) && (now >= pausedUntil || size < pausedSize)
     }
 
+    /// Whether the peer has yet to answer an offer.
+    var hasUnanswered: Bool { offers - answers + UInt64(reserved) > 0 }
+
     func hasRoom(for size: Int) -> Bool {
-        madeBytes + size <= Self.mostBytes && made.count + reserved < Self.mostRegions
+        madeBytes + size <= mostBytes && made.count + reserved < Self.mostRegions
     }
 
     /// Whether there would be room if all that is free were released.
     func mayHaveRoom(for size: Int) -> Bool {
         let free = made.values.filter { $0.isFree && $0.isTaken }
-        return madeBytes - free.reduce(0) { $0 + $1.size } + size <= Self.mostBytes
+        return madeBytes - free.reduce(0) { $0 + $1.size } + size <= mostBytes
             && made.count - free.count + reserved < Self.mostRegions
     }
 
@@ -134,7 +142,11 @@ final class BlobTable {
         return made[number]
     }
 
-    func pauseOffers(at now: UInt64) { pausedUntil = now &+ Self.pause }
+    /// Offers nothing of that size for a while.
+    func pauseOffers(from size: Int, at now: UInt64) {
+        pausedSize = now < pausedUntil ? min(pausedSize, size) : size
+        pausedUntil = now &+ Self.pause
+    }
 
     /// A region of this side that the peer can know.
     func region(_ number: UInt64) throws(ProtocolViolation) -> MadeRegion {
@@ -180,7 +192,7 @@ final class BlobTable {
                     .overLimit, "more than \(Self.mostOffers) regions were offered without an answer")
             }
         }
-        return taken.count < Self.mostRegions ? Self.mostTakenBytes - takenBytes : 0
+        return taken.count < Self.mostRegions ? mostTakenBytes - takenBytes : 0
     }
 
     /// Answers it.

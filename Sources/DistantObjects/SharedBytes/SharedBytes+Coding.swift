@@ -10,6 +10,10 @@ public import KeyedArchive
 protocol BlobSender: AnyObject {
     /// Whether the receiver of the message finds the bytes in memory that it has mapped.
     func mayMention(_ bytes: SharedBytes) -> Bool
+    /// Copies bytes into memory that the receiver has mapped.
+    ///
+    /// - Returns: nil if there is none for them.
+    func share(_ bytes: SharedBytes) -> SharedBytes?
 }
 
 /// Bytes as an object of a message's table.
@@ -31,10 +35,10 @@ extension SharedBytes: ExternalByteCodable {
     @_documentation(visibility: internal)
     public func externalBytes(for owner: AnyObject?) -> ExternalBytes {
         let blob = SharedBlob(self)
-        guard isShared, count >= Self.worthwhile, let sender = owner as? any BlobSender, sender.mayMention(self) else {
-            return .bytes(blob)
-        }
-        return .place(blob)
+        guard count >= Self.worthwhile, let sender = owner as? any BlobSender else { return .bytes(blob) }
+        if isShared, sender.mayMention(self) { return .place(blob) }
+        guard let shared = sender.share(self) else { return .bytes(blob) }
+        return .place(SharedBlob(shared))
     }
 
     /// The bytes that an object of a message's table stands for.

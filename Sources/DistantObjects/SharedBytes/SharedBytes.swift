@@ -8,7 +8,8 @@ import PortTransport
 
 /// Bytes that another process of the same machine reads where they are, without a copy.
 ///
-/// `Connection.withBlob` makes them. A method takes them as an argument or returns them, also within structures and arrays:
+/// `Connection.withBlob` makes them, or this type itself does, without a connection: of an array, of a `Data`, or of a file.
+/// Those are copied once when they are sent. A method takes them as an argument or returns them, also within structures and arrays:
 ///
 /// ```swift
 /// let image = try connection.withBlob(byteCount: size) { memory in render(into: memory) }
@@ -34,6 +35,8 @@ public struct SharedBytes: @unchecked Sendable {  // The memory is only read thr
     enum Memory {
         /// Memory of this process.
         case data(Data)
+        case array([UInt8])
+        case file(MappedFile)
         case block(MessageBlock)
         /// Memory that this process has made for the peer.
         case made(MadeBlob)
@@ -50,8 +53,35 @@ public struct SharedBytes: @unchecked Sendable {  // The memory is only read thr
         self.range = range
     }
 
-    /// Bytes in memory of this process, which are sent as a `Data` is.
+    /// Bytes in memory of this process.
+    ///
+    /// When they are sent, they are copied into memory that both processes have mapped, if the connection has some for them,
+    /// else into the message.
+    ///
+    /// - Complexity: O(1)
     public init(_ bytes: Data) { self.init(.data(bytes), 0..<bytes.count) }
+
+    /// Bytes in memory of this process; sent as those of a `Data`.
+    ///
+    /// - Complexity: O(1)
+    public init(_ bytes: [UInt8]) { self.init(.array(bytes), 0..<bytes.count) }
+
+    /// The bytes of a file, which is mapped and not read.
+    ///
+    /// Only the parts that are used are read from the disk. When the bytes are sent, they are copied as those of a `Data`.
+    ///
+    /// - Important: If a process shortens the file meanwhile, reading the bytes that are gone ends this process with `SIGBUS`, as
+    ///   with all mapped files. Changes to the file may show in the bytes.
+    /// - Parameter path: The path of a regular file.
+    /// - Throws: `ConnectionError.transport` if the file cannot be opened or mapped.
+    public init(mappingFile path: String) throws {
+        do throws(TransportError) {
+            let file = try MappedFile(path)
+            self.init(.file(file), 0..<file.bytes.count)
+        } catch {
+            throw ConnectionError(.transport, error.message, context: path, underlying: error)
+        }
+    }
 
     /// The number of bytes.
     public var count: Int { range.count }
@@ -64,7 +94,7 @@ public struct SharedBytes: @unchecked Sendable {  // The memory is only read thr
     /// If not, nothing can change them.
     public var isShared: Bool {
         switch memory {
-        case .data, .block: false
+        case .data, .array, .file, .block: false
         case .made, .taken: true
         }
     }
@@ -87,6 +117,12 @@ public struct SharedBytes: @unchecked Sendable {  // The memory is only read thr
                 Swift.Result { () throws(Failure) in try body(UnsafeRawBufferPointer(rebasing: bytes[range])) }
             }
             return try outcome.get()
+        case .array(let array):
+            let outcome = array.withUnsafeBytes { bytes in
+                Swift.Result { () throws(Failure) in try body(UnsafeRawBufferPointer(rebasing: bytes[range])) }
+            }
+            return try outcome.get()
+        case .file(let file): return try body(UnsafeRawBufferPointer(rebasing: file.bytes[range]))
         case .block(let block): return try body(UnsafeRawBufferPointer(rebasing: block.bytes[range]))
         case .made(let blob): return try body(UnsafeRawBufferPointer(rebasing: blob.region.memory.bytes[range]))
         case .taken(let blob): return try body(UnsafeRawBufferPointer(rebasing: blob.region.memory.bytes[range]))

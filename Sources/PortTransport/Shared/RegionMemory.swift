@@ -25,10 +25,27 @@ package final class RegionMemory: @unchecked Sendable {
             taken = PeerQuota(bytes)
         }
 
+        /// Raises what this process makes and takes to at least so many bytes.
+        package func allow(_ bytes: Int) {
+            made.raise(to: bytes)
+            taken.raise(to: bytes)
+        }
+
         /// The pieces of large messages.
         static let pieces = Purpose(bytes: 256 << 20)
         /// Byte values with memory of their own.
-        package static let blobs = Purpose(bytes: 256 << 20)
+        package static let blobs = Purpose(bytes: 4 * mostOfBlobs)
+        /// The bytes that a connection makes for such values in one direction, unless the program says otherwise: a
+        /// sixteenth of the machine's memory, but not less than 64 MiB, and not more than 256 MiB.
+        package static let mostOfBlobs = min(
+            max(RegionMemory.most, RegionMemory.physicalMemory / 16), 4 * RegionMemory.most)
+    }
+
+    /// The bytes of the machine's memory.
+    private static var physicalMemory: Int {
+        let (pages, overflow) = max(0, sysconf(CInt(_SC_PHYS_PAGES))).multipliedReportingOverflow(
+            by: max(0, sysconf(CInt(_SC_PAGESIZE))))
+        return overflow ? .max : pages
     }
 
     package let bytes: UnsafeMutableRawBufferPointer
@@ -73,16 +90,18 @@ package final class RegionMemory: @unchecked Sendable {
     /// - Parameters:
     ///   - descriptor: The descriptor that the peer has sent.
     ///   - size: The size that the memory has to have; nil for any multiple of `grain` up to `most`.
+    ///   - largest: The most bytes that the peer may offer.
     ///   - room: The most bytes that the caller has room for.
     ///   - purpose: Which quota the memory counts against.
     ///   - peer: The peer, whose share it counts against.
     /// - Throws: `protocolViolation` if the peer could change the size, take pages away, or let another process write
     ///   the memory.
     package static func take(
-        _ descriptor: CInt, size: Int? = nil, atMost room: Int = most, for purpose: Purpose, from peer: PeerIdentity
+        _ descriptor: CInt, size: Int? = nil, largest: Int = most, atMost room: Int = most, for purpose: Purpose,
+        from peer: PeerIdentity
     ) throws(TransportError) -> RegionMemory? {
         let size = size ?? Int(clamping: port_region_size(descriptor))
-        guard size > 0, size <= most, size % grain == 0 else { throw foreign }
+        guard size > 0, size <= largest, size % grain == 0 else { throw foreign }
         guard size <= room, purpose.taken.reserve(size, for: peer) else { return nil }
         guard let memory = port_region_take(descriptor, size) else {
             let number = errno
@@ -95,6 +114,7 @@ package final class RegionMemory: @unchecked Sendable {
 
     /// The size is a multiple of this, so that a process cannot be made to map many small regions.
     package static let grain = 64 << 10
+    /// The most bytes of a region, unless both sides have agreed on larger ones.
     package static let most = 64 << 20
 
     private static var foreign: TransportError {

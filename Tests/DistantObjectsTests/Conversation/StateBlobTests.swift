@@ -156,9 +156,11 @@ import Testing
             #expect(server.state.session.memory.blobs?.taken.isEmpty == true)
         }
 
-        @Test("A side offers 64 MiB at most, and releases what is free to make room")
+        @Test("A side offers as many bytes as its limit at most, and releases what is free to make room")
         func bytesInStateBlob() throws {
-            let (client, server) = try pair()
+            var limits = ConnectionLimits()
+            limits.sharedBytes = 64 << 20
+            let (client, server) = try pair(limits: limits)
             var first = try blob(40 << 20, from: client, to: server)
             #expect(first != nil)
             #expect(try blob(40 << 20, from: client, to: server) == nil)

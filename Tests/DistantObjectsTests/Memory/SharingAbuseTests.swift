@@ -26,8 +26,9 @@ import Testing
                 let (raw, ours) = try RawPeerConnection.ends(.socketpair)
                 self.raw = raw
                 raw.send(1, RawPeer.greeting(features: features))
-                connection = try await RawPeerConnection.adopt(
-                    ours, isInitiator: false, Connection.Configuration.patient)
+                var configuration = Connection.Configuration.patient
+                configuration.limits.sharedBytes = 64 << 20
+                connection = try await RawPeerConnection.adopt(ours, isInitiator: false, configuration)
                 connection.vend(Directory())
                 _ = try await onThread { raw.read() }
                 raw.send(17, flags: 0, [])

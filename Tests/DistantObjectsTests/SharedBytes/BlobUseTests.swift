@@ -13,9 +13,10 @@ import Testing
         private static let (rings, region) = (2, 2)
         static let size = 1 << 20
 
-        static func pair() async throws -> (Connection, Connection, DistantObject) {
-            let (client, server) = try await Connection.pair(
-                over: .socketpair, first: SharingTests.always, second: .patient)
+        static func pair(sharedBytes: Int? = nil) async throws -> (Connection, Connection, DistantObject) {
+            var first = SharingTests.always
+            first.limits.sharedBytes = sharedBytes ?? first.limits.sharedBytes
+            let (client, server) = try await Connection.pair(over: .socketpair, first: first, second: .patient)
             server.vend(BlobServer())
             let root = try await client.root
             while !client.isInSharedMemory || !server.isInSharedMemory { try await client.ping() }
@@ -104,9 +105,9 @@ import Testing
             await SharingTests.close(client, server)
         }
 
-        @Test("More than 64 MiB at a time are sent as data")
+        @Test("More than the limit at a time are sent as data")
         func tooMuchInBlobUse() async throws {
-            let (client, server, root) = try await Self.pair()
+            let (client, server, root) = try await Self.pair(sharedBytes: 64 << 20)
             let size = 33 << 20
             let first = try await Self.settle(client, root, size)
             let second = try client.filled(size, 1)

@@ -34,7 +34,13 @@ struct SharedMemory {
     /// The blobs of both directions, which are byte values in shared regions; nil before the first blob.
     private(set) var blobs: BlobTable?
 
-    init(isPossible: Bool) { sharing = Sharing(isPossible ? .possible : .never) }
+    /// The most bytes of the regions for byte values that this side makes.
+    private let mostBlobBytes: Int
+
+    init(isPossible: Bool, mostBlobBytes: Int) {
+        sharing = Sharing(isPossible ? .possible : .never)
+        self.mostBlobBytes = mostBlobBytes
+    }
 
     // MARK: The switch
 
@@ -44,6 +50,13 @@ struct SharedMemory {
     var isImpossible: Bool { sharing.phase == .never }
 
     mutating func giveUp() { sharing.phase = .never }
+
+    /// Notes that large content was sent or has come, which is reason enough to share memory.
+    ///
+    /// Only the initiator can ask, so it does so also for what the other side sends.
+    mutating func largeContent(isInitiator: Bool) {
+        if sharing.phase == .possible, isInitiator { sharing.want() }
+    }
 
     /// Whether this side, the initiator, asks for shared memory now: the last batch of messages came fast enough.
     ///
@@ -149,7 +162,7 @@ extension SharedMemory {
 
     private mutating func blobTable(_ host: some MemoryHost) -> BlobTable {
         if let blobs { return blobs }
-        let made = BlobTable(host.makeBlobReturns())
+        let made = BlobTable(host.makeBlobReturns(), most: mostBlobBytes)
         blobs = made
         return made
     }
@@ -157,18 +170,21 @@ extension SharedMemory {
     // MARK: Making
 
     /// Finds room for a blob of this side.
+    ///
+    /// - Parameter isCopy: Whether the bytes exist already. Then nothing is gained while the peer has not taken a region.
     mutating func takeBlob(
-        _ count: Int, _ grants: PeerGrants, _ outbox: inout Outbox, _ host: some MemoryHost,
+        _ count: Int, isCopy: Bool, _ grants: PeerGrants, _ outbox: inout Outbox, _ host: some MemoryHost,
         _ work: inout [some MemoryWork]
     ) -> BlobPlace {
-        guard let size = BlobTable.size(for: count) else { return .memory }
-        // Blobs are reason enough to share memory, even if there are few.
-        if sharing.phase == .possible, host.isInitiator { sharing.want() }
+        let most = grants.features.contains(.largeBlobs) ? mostBlobBytes : min(mostBlobBytes, RegionMemory.most)
+        guard let size = BlobTable.size(for: count, atMost: most) else { return .memory }
+        largeContent(isInitiator: host.isInitiator)
         guard knowsBlobs(grants) else { return .memory }
         let table = blobTable(host)
         settleHandles(&work)
         if let region = table.free(for: count) { return .region(MadeBlob(region, table.returns)) }
-        guard table.mayOffer(at: host.now), table.mayHaveRoom(for: size) else { return .memory }
+        if isCopy, table.hasUnanswered { return .memory }
+        guard table.mayOffer(size, at: host.now), table.mayHaveRoom(for: size) else { return .memory }
         while !table.hasRoom(for: size), let idle = table.idle {
             table.remove(idle)
             release(idle, &outbox, &work)
@@ -220,7 +236,7 @@ extension SharedMemory {
     func mayMention(_ bytes: SharedBytes) -> Bool {
         guard let blobs else { return false }
         return switch bytes.memory {
-        case .data, .block: false
+        case .data, .array, .file, .block: false
         case .made(let blob): blob.region.isTaken && blobs.made[blob.region.number] === blob.region
         case .taken(let blob): blobs.taken[blob.region.number] === blob.region
         }
@@ -232,7 +248,7 @@ extension SharedMemory {
         let (offset, count) = (UInt64(bytes.range.lowerBound), UInt64(bytes.count))
         guard mayMention(bytes) else { return DeadStream.used.reference }
         switch bytes.memory {
-        case .data, .block: return DeadStream.used.reference
+        case .data, .array, .file, .block: return DeadStream.used.reference
         case .made(let blob):
             blob.region.mentions += 1
             return .bytes(region: blob.region.number, offset: offset, count: count)
@@ -279,7 +295,7 @@ extension SharedMemory {
         case .refuse:
             guard let region = try table.answered(frame.region) else { break }
             table.remove(region)
-            table.pauseOffers(at: host.now)
+            table.pauseOffers(from: region.size, at: host.now)
             work.append(.release(region))
         case .giveBack: try table.givenBack(frame.region, frame.mentions)
         case .release: work.append(.release(try table.released(frame.region)))

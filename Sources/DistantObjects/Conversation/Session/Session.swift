@@ -23,7 +23,8 @@ struct Session<Host: ConversationHost>: ~Copyable {
     init(_ settings: ConversationSettings) {
         self.settings = settings
         credit = Credit(queuedCalls: settings.limits.queuedCalls)
-        memory = SharedMemory(isPossible: settings.sharesMemoryWhen != nil)
+        memory = SharedMemory(
+            isPossible: settings.sharesMemoryWhen != nil, mostBlobBytes: settings.limits.sharedBytes)
     }
 
     var limits: ConnectionLimits {

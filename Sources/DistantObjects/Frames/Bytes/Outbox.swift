@@ -41,6 +41,8 @@ struct Outbox: ~Copyable {
 
     /// The number of frames written so far, which is the number of the last one.
     private(set) var written: UInt64 = 0
+    /// Whether a message was written that is large enough for shared memory to be worth it.
+    private(set) var hasWrittenLarge = false
     /// Whether what is written from now on is dropped.
     private(set) var isClosed = false
 
@@ -77,6 +79,7 @@ struct Outbox: ~Copyable {
     /// Completes a frame whose body is the encoder's message.
     mutating func finish(_ kind: FrameKind, flags: UInt8, with encoder: ObjectEncoder) {
         guard count + encoder.byteCount <= ProtocolLimits.wholeFrame else {
+            if encoder.byteCount >= ProtocolLimits.largeContent { hasWrittenLarge = true }
             return finish(kind, flags: flags, .withFragments, encoder: .passUnretained(encoder))
         }
         if let parts = encoder.plainParts {

@@ -28,8 +28,11 @@ package struct Features: OptionSet, Sendable {
     /// Byte values in regions of their own.
     package static let blobs = Features(rawValue: 512)
 
+    /// Regions for byte values of more than 64 MiB.
+    package static let largeBlobs = Features(rawValue: 1_024)
+
     /// What needs shared memory.
-    static let ofSharedMemory: Features = [.sharedMemory, .decline, .processor, .blobs]
+    static let ofSharedMemory: Features = [.sharedMemory, .decline, .processor, .blobs, .largeBlobs]
     /// What this library knows, without the bit of the initiator.
     package static let all: Features = [ofSharedMemory, .oneWayCredit, .classes, .promises, .streams, .metadata]
 }

@@ -20,6 +20,8 @@ enum ProtocolLimits {
     ///
     /// Larger messages are sent in fragments.
     static let wholeFrame = 61_440
+    /// Bytes for which it is worth to share memory, or to make a region.
+    static let largeContent = 256 << 10
     /// The bytes of a frame's header, with the length of the fragments that follow it.
     static let headers = 16
     /// Every side takes messages of this size, whatever its `Hello` says.
