@@ -95,6 +95,23 @@ public struct DistantStream<Element: Codable & Sendable>: AsyncSequence, Sendabl
         return stream
     }
 
+    /// The same stream, whose reader waits no longer than this for each element.
+    ///
+    /// ```swift
+    /// for try await change in changes.timeout(.seconds(5)) { show(change) }
+    /// ```
+    ///
+    /// If no element comes in that time, the iterator throws `ConnectionError.deadlineExceeded`. The error's text says whether
+    /// the other process still answers a ping, for which it waits up to a second. The stream goes on, and no element is lost:
+    /// an iterator that is kept may be asked again. The time counts only while the reader waits.
+    ///
+    /// - Parameter limit: How long to wait. A blocking iterator has a limit of its own.
+    public func timeout(_ limit: Duration) -> Self {
+        var stream = self
+        stream.content.timeout = limit
+        return stream
+    }
+
     /// Begins to read the stream.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(content.makeReader()) }
 
@@ -110,7 +127,8 @@ public struct DistantStream<Element: Codable & Sendable>: AsyncSequence, Sendabl
         ///
         /// - Throws: What the sequence throws, as a call does; `ConnectionError.streamUsed` if the stream was read or sent
         ///   before, `.outcomeUnknown` if the connection has ended, `.closed` if one of the two closes it, `.wrongResult` if
-        ///   the element has another type; `CancellationError`, which stops the stream.
+        ///   the element has another type; `.deadlineExceeded` if there is a `timeout(_:)` and no element came in that time;
+        ///   `CancellationError`, which stops the stream.
         public mutating func next() async throws -> Element? {
             if let element = try reader.arrived() { return element }
             return try await reader.next()
@@ -159,6 +177,15 @@ extension DistantStream {
         public func readingAhead(_ count: Int) -> Self {
             var stream = self
             stream.content.readAhead = count
+            return stream
+        }
+
+        /// The same stream, whose reader waits no longer than this for each element; as for a stream without a final value.
+        ///
+        /// `final` has no limit, so it waits for a reader that has stopped at its time-out and may go on.
+        public func timeout(_ limit: Duration) -> Self {
+            var stream = self
+            stream.content.timeout = limit
             return stream
         }
 

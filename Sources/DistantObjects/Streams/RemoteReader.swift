@@ -13,9 +13,12 @@ final class RemoteReader<Element: Codable & Sendable>: StreamReader<Element>, @u
     /// The items of the frame that are not decoded.
     private var left = 0
     private var isDone = false
+    /// How long a task waits for an element; nil for no limit.
+    private let timeout: Duration?
 
-    init(_ handle: StreamHandle) {
+    init(_ handle: StreamHandle, timeout: Duration?) {
         self.handle = handle
+        self.timeout = timeout
         super.init()
     }
 
@@ -41,8 +44,9 @@ final class RemoteReader<Element: Codable & Sendable>: StreamReader<Element>, @u
             if let element = try arrived() { return element }
             let finished = finishFrame()
             let next: StreamInbox.Next
-            do { next = try await handle.next(after: finished) } catch {
-                isDone = true
+            do { next = try await handle.next(after: finished, within: timeout) } catch {
+                // After a time-out the stream goes on.
+                isDone = error is CancellationError
                 throw error
             }
             try take(next)

@@ -15,6 +15,8 @@ struct StreamContent<Element: Codable & Sendable, Final: Codable & Sendable>: Se
     let origin: Origin
     /// How far this process reads ahead; nil to follow the reader.
     var readAhead: Int?
+    /// How long this process waits for an element; nil for no limit.
+    var timeout: Duration?
 
     /// - Parameter readAhead: How far the reader may read ahead; nil to leave that to the reader.
     init(readAhead: Int?, _ body: @escaping LocalStream<Element, Final>.Body) {
@@ -79,7 +81,7 @@ struct StreamContent<Element: Codable & Sendable, Final: Codable & Sendable>: Se
     func makeReader() -> StreamReader<Element> {
         do {
             let handle = try handle()
-            return handle.begin(readingAhead: readAhead) ? RemoteReader(handle) : StreamReader()
+            return handle.begin(readingAhead: readAhead) ? RemoteReader(handle, timeout: timeout) : StreamReader()
         } catch {
             return StreamReader(error)
         }

@@ -33,16 +33,25 @@ final class StreamHandle: Sendable {
 
     /// The next frame, or the end.
     ///
-    /// - Parameter finished: The frame before, whose items are all consumed.
-    func next(after finished: StreamItems?) async throws -> StreamInbox.Next {
+    /// - Parameters:
+    ///   - finished: The frame before, whose items are all consumed.
+    ///   - limit: How long to wait; nil for no limit.
+    /// - Throws: `CancellationError`, which stops the stream; `ConnectionError.deadlineExceeded`, after which it goes on.
+    func next(after finished: StreamItems?, within limit: Duration? = nil) async throws -> StreamInbox.Next {
         if Task.isCancelled {
             stop(CancellationError())
             throw CancellationError()
         }
         let next = poll(after: finished)
         if case .nothing = next {} else { return next }
-        await waitForFrame()
-        return poll(after: nil)
+        guard let limit else {
+            await waitForFrame()
+            return poll(after: nil)
+        }
+        let isLate = await waitForFrame(within: limit)
+        let last = poll(after: nil)
+        if case .nothing = last, isLate, !Task.isCancelled { throw await noElement(within: limit) }
+        return last
     }
 
     func poll(after finished: StreamItems?) -> StreamInbox.Next {
@@ -57,10 +66,12 @@ final class StreamHandle: Sendable {
         return next
     }
 
-    private func waitForFrame() async {
+    func waitForFrame(_ wait: TimedWait? = nil) async {
         await withTaskCancellationHandler {
             try? await withUnsafeThrowingContinuation { continuation in
-                let waits = connection.state.withLock { $0.session.streams.hold(.task(continuation), for: inbox) }
+                let waits = connection.state.withLock { state in
+                    wait?.isLate != true && state.session.streams.hold(.task(continuation), for: inbox)
+                }
                 if !waits { continuation.resume() }
             }
         } onCancel: {
