@@ -161,6 +161,13 @@ enum CopyAndReferenceCode {
         }
         // end
 
+        private let pixels: [UInt8] = []
+
+        // CopyAndReference.md: make
+        func thumbnail() -> SharedBytes { SharedBytes(pixels) }
+        func page(_ path: String) throws -> SharedBytes { try SharedBytes(mappingFile: path) }
+        // end
+
         // CopyAndReference.md: keep
         func keep(_ image: SharedBytes) { last.withLock { $0 = Data(image) } }
         // end

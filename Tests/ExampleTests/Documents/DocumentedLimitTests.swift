@@ -24,7 +24,8 @@ struct DocumentedLimitTests {
     private static func values(of limits: Any) -> [String: Int] {
         var values: [String: Int] = [:]
         for (label, value) in Mirror(reflecting: limits).children {
-            guard let label else { continue }
+            // That default depends on the machine.
+            guard let label, label != "sharedBytes" else { continue }
             values[label] = value as? Int ?? (value as? Duration).map { Int($0 / .seconds(1)) }
         }
         return values

@@ -76,6 +76,42 @@ enum StreamsCode {
         return [count, searched]
     }
 
+    struct Job: Codable, Sendable {}
+
+    struct WorkInterface: Interface {
+        let jobs = Signature<DistantStream<Job>>("jobs")
+    }
+
+    // Streams.md: work
+    final class Work: Vendable, Implements {
+        typealias I = WorkInterface
+        private let left = Mutex<[Job]>([])
+
+        static var messages: MessageTable<Work> {
+            Message(\I.jobs, Work.jobs)
+        }
+
+        /// The jobs that no other worker was given.
+        func jobs() -> DistantStream<Job> {
+            DistantStream(readAhead: 1) { [self] writer in
+                while let job = left.withLock({ $0.popLast() }) { try await writer.send(job) }
+            }
+        }
+    }
+    // end
+
+    static func share(_ work: Remote<WorkInterface>, _ finish: (Job) async throws -> Void) async throws {
+        // Streams.md: share
+        for try await job in try await work.jobs().readingAhead(1) { try await finish(job) }
+        // end
+    }
+
+    static func wait(_ log: Remote<LogInterface>, _ show: (String) -> Void) async throws {
+        // Streams.md: wait
+        for try await line in try await log.lines(0).timeout(.seconds(5)) { show(line) }
+        // end
+    }
+
     static func block(
         _ log: Remote<LogInterface>, patience: Duration, _ nextLine: @escaping @Sendable () -> String?,
         _ show: (String) -> Void
