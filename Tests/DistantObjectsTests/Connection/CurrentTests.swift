@@ -80,7 +80,7 @@ struct CurrentTests {
     }
 
     @Test("Concurrent calls over several connections see their own, even while a method blocks its thread")
-    func atOnce() async throws {
+    func atOnceInCurrent() async throws {
         let witness = Witness()
         let pairs = [try await Pair(), try await Pair(), try await Pair()]
         for pair in pairs { pair.server.vend(witness) }

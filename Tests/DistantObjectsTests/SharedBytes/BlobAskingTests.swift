@@ -77,7 +77,7 @@ import Testing
         }
 
         @Test("A setting asks at once, on the side that has opened the connection")
-        func atOnce() async throws {
+        func atOnceInBlobAsking() async throws {
             let (client, server, _) = try await pair { $0.sharesMemoryAtOnce = true }
             await awaitSharing(client, server)
             await close(client, server)
@@ -119,7 +119,7 @@ import Testing
         }
 
         @Test("A file that is empty has no bytes, and one that cannot be mapped is an error")
-        func files() async throws {
+        func filesInBlobAsking() async throws {
             let path = "\(FileManager.default.temporaryDirectory.path)/distant-\(getpid())-empty"
             defer { unlink(path) }
             try Data().write(to: URL(filePath: path))

@@ -168,7 +168,7 @@ struct TypedStreamUnarchiverTests {
     }
 
     @Test("An object is written into a file and opened from it; a class with keys only says that there are none")
-    func files() throws {
+    func filesInTypedStreamUnarchiver() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("employee.ts")
         #expect(NSCodingTypedStreamUnarchiver.unarchiveObject(withFile: path) == nil)
