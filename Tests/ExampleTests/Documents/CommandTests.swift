@@ -110,17 +110,20 @@ struct CommandTests {
     /// The running service that CheckedCalls.md looks at.
     private final class Bank: Sendable {
         private let listener: Listener
-        private let serving: Task<Void, any Error>
+        private let serving: Task<Void, Never>
 
         init(at path: String) throws {
-            let listener = try Listener(at: .path(path), configuration: .patientExample)
+            // The root is there before any task runs, which may take a minute on a busy machine.
+            var configuration = Connection.Configuration.patientExample
+            configuration.roots = ["": CheckedCallsCode.Bank()]
+            let listener = try Listener(at: .path(path), configuration: configuration)
             self.listener = listener
-            serving = Task { for await connection in listener { try connection.vend(CheckedCallsCode.Bank()) } }
+            serving = Task { for await _ in listener {} }
         }
 
         func close() async {
             listener.close()
-            _ = await serving.result
+            await serving.value
         }
     }
 }

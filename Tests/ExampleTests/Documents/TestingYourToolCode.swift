@@ -117,7 +117,7 @@ extension TestingYourToolCode {
     struct Tests {
         // TestingYourTool.md: killed
         @Test("A worker that is killed in the middle is replaced")
-        func killedIn() async throws {
+        func killed() async throws {
             let workers = Mutex<[TestPeer]>([])
             let counter = WordCounter {
                 try workers.withLock { workers in
