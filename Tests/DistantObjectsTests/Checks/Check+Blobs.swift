@@ -7,9 +7,9 @@ import Testing
         static let blobs = [
             Check(
                 "a region whose size is no multiple of 64 KiB",
-                "Its size is a multiple of 65,536 bytes, from 65,536 to 67,108,864.", of: .frames
+                "Its size is a multiple of 65,536 bytes, from 65,536 to 67,108,864, or", of: .frames
             ) { try await BlobAbuseTests().offersInBlobAbuse(.oddSize) },
-            Check("a region that is too large", "from 65,536 to 67,108,864.", of: .frames) {
+            Check("a region that is too large", "from 65,536 to 67,108,864, or", of: .frames) {
                 try await BlobAbuseTests().offersInBlobAbuse(.tooLarge)
             },
             Check(
