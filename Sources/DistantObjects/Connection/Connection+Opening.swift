@@ -1,4 +1,3 @@
-import PortTransport
 public import PortTransport
 import Synchronization
 

@@ -1,5 +1,4 @@
 @_exported public import KeyedArchive
-import PortTransport
 @_exported public import PortTransport
 import Synchronization
 
