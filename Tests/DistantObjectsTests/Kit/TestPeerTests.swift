@@ -73,7 +73,7 @@ struct TestPeerTests {
         await expectCode(.notAvailable) { try await newer.log(1) }
         #expect(try await newer.echo(2) == 2)
         // The look-up after the first root was released finds the same messages.
-        let again = try await peer(.lacks("log"))
+        let again = try peer(.lacks("log"))
         for _ in 0..<2 {
             let root = try await again.connection.root(as: TerseInterface.self)
             #expect(!root.log.isAvailable)
