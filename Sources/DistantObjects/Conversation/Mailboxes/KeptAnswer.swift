@@ -41,11 +41,17 @@ final class KeptAnswer: @unchecked Sendable {
     /// Whether the call, unless it fails, is answered only when the peer drops the answer.
     let isPromise: Bool
 
-    /// The answer that a call leaves for later messages; nil if the call leaves none.
-    init?(_ question: UInt32, _ flags: CallFlags) {
-        guard flags.contains(.keepAnswer), !flags.contains(.oneWay) else { return nil }
+    private init(_ question: UInt32, isPromise: Bool) {
         self.question = question
-        isPromise = flags.contains(.promise)
+        self.isPromise = isPromise
+    }
+
+    /// The answer that a call leaves for later messages; nil if the call leaves none.
+    ///
+    /// It is no initialiser, because one that fails has allocated the object by then.
+    static func left(by question: UInt32, _ flags: CallFlags) -> KeptAnswer? {
+        guard flags.contains(.keepAnswer), !flags.contains(.oneWay) else { return nil }
+        return KeptAnswer(question, isPromise: flags.contains(.promise))
     }
 
     var isPending: Bool {

@@ -129,7 +129,7 @@ struct Serving<Host: ConversationHost>: ~Copyable {
         let limits = session.limits
         let numbers = answers.numbers
         try answers.enter(
-            question, keeping: asked == nil ? nil : KeptAnswer(question, flags), asked: asked,
+            question, keeping: asked == nil ? nil : .left(by: question, flags), asked: asked,
             limit: limits.queuedCalls + limits.runningCalls + ProtocolLimits.refusals)
         if answers.numbers > numbers { session.credit.peerHasAsked(answers.numbers) }
     }
