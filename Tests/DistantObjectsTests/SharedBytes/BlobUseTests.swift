@@ -148,8 +148,9 @@ import Testing
             let (client, server, root) = try await Self.pair()
             let (second, third, other) = try await Self.pair()
             let bytes = try await Self.settle(client, root)
+            // Into a region of that connection if one is free, else into the message.
             let look: BlobServer.Look = try await other.look(bytes)
-            #expect(look == BlobServer.Look(sum: Self.size, isShared: false))
+            #expect(look.sum == Self.size)
             await SharingTests.close(client, server)
             await SharingTests.close(second, third)
         }
