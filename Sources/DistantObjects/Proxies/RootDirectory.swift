@@ -9,6 +9,8 @@ final class RootDirectory: Vendable {
         var failures = SmallDictionary<String, ConnectionError>()
         var holdsLookups: Bool
         var isEnded = false
+        /// Whether a look-up that waits was reported.
+        var hasReported = false
         var waiting: [Waiting] = []
 
         /// Whether a look-up has to wait.
@@ -108,8 +110,12 @@ final class RootDirectory: Vendable {
     ///
     /// The peer asks when a look-up has waited for a second.
     private func hasVended() -> Bool {
-        let hasVended = state.withLock { !$0.holdsLookups }
-        if !hasVended { reportWait() }
+        let (hasVended, isFirst) = state.withLock { state in
+            defer { if state.holdsLookups { state.hasReported = true } }
+            return (!state.holdsLookups, !state.hasReported)
+        }
+        // A peer may ask any number of times.
+        if !hasVended, isFirst { reportWait() }
         return hasVended
     }
 

@@ -91,7 +91,7 @@ public struct SharedBytes: @unchecked Sendable {  // The memory is only read thr
 
     /// Whether they lie in memory that both processes have mapped.
     ///
-    /// If not, nothing can change them.
+    /// If not, nothing can change them, unless they are those of a mapped file.
     public var isShared: Bool {
         switch memory {
         case .data, .array, .file, .block: false
