@@ -112,7 +112,7 @@ extension Conversation {
             throw ProtocolViolation(.unknownName, "fragments arrived of a message that was never begun")
         }
         defer { serving.makeRoom(&session, &actions.others) }
-        switch partial.purpose {
+        switch partial.recipient {
         case .call(let export):
             session.large.laidAside.add(partial)
             serving.makeNextReady(of: export, &session)
@@ -191,7 +191,7 @@ extension Conversation {
     ) throws(ProtocolViolation) -> InboundBody {
         try session.checkBody(of: frame, reader, tables, &actions)
         guard frame.messageLength == nil else {
-            let partial = PartialMessage(purpose: .stream(inbox), of: frame)
+            let partial = PartialMessage(recipient: .stream(inbox), of: frame)
             session.large.begin(partial, frame)
             return .arriving(partial)
         }

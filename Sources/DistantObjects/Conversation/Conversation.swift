@@ -166,7 +166,7 @@ struct Conversation<Host: ConversationHost>: ~Copyable {
         questions.end(end, session.life, host, name, &actions)
         failPings(end, name, &actions)
         let partialStreams = session.large.arriving.values.compactMap { partial in
-            if case .stream(let stream) = partial.purpose { stream as? StreamInbox } else { nil }
+            if case .stream(let stream) = partial.recipient { stream as? StreamInbox } else { nil }
         }
         session.streams.end(end, partial: partialStreams, &actions)
         return end

@@ -156,7 +156,7 @@ final class InboundCall: @unchecked Sendable {
         method = .passRetained(export.messages._withUnsafeGuaranteedRef { $0.message(named: message.name) })
         oldTarget.release()
         oldMethod.release()
-        if case .arriving(let partial) = body { partial.purpose = .call(export) }
+        if case .arriving(let partial) = body { partial.recipient = .call(export) }
     }
 
     /// Puts the objects of kept answers in the place of these answers.

@@ -44,7 +44,7 @@ struct LargeMessages: ~Copyable {
     var onlyTarget: Export? {
         var target: Export?
         for partial in arriving.values {
-            guard case .call(let export) = partial.purpose, target == nil || export === target else { return nil }
+            guard case .call(let export) = partial.recipient, target == nil || export === target else { return nil }
             target = export
         }
         return target

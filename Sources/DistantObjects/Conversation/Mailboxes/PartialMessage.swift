@@ -10,7 +10,7 @@ protocol FragmentedStream: AnyObject {}
 ///
 /// Guarded by the connection's lock, except for the count of its bytes in the window.
 final class PartialMessage: @unchecked Sendable {
-    enum Purpose {
+    enum Recipient {
         case call(Export)
         /// An answer, with the status and tables from its opener.
         case reply(question: UInt32, ReturnStatus, MessageTables?)
@@ -29,7 +29,7 @@ final class PartialMessage: @unchecked Sendable {
         case started
     }
 
-    var purpose: Purpose
+    var recipient: Recipient
     /// The number of bytes that follow the opener, as the opener announces it.
     let length: Int
     private(set) var bytes: ByteSlice?
@@ -42,8 +42,8 @@ final class PartialMessage: @unchecked Sendable {
     private let largeBytes = Atomic<Int>(0)
 
     /// - Parameter opener: The frame before the fragments.
-    init(purpose: Purpose, of opener: borrowing InboundFrame) {
-        self.purpose = purpose
+    init(recipient: Recipient, of opener: borrowing InboundFrame) {
+        self.recipient = recipient
         // The channel refuses more than the limit of a message, which is below this number.
         length = Int(min(opener.messageLength ?? 0, 1 << 40))
     }
@@ -64,7 +64,7 @@ final class PartialMessage: @unchecked Sendable {
     ///
     /// - Returns: The number of bytes for which the caller has to give credit back to the peer.
     func drop() -> Int {
-        (purpose, place) = (.refused, .started)
+        (recipient, place) = (.refused, .started)
         refuse()
         return takeLargeBytes()
     }

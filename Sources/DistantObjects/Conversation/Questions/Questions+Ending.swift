@@ -37,7 +37,7 @@ extension Questions {
     }
 
     private func fail(
-        _ questions: [Question<Host.Waiter>], _ end: ConnectionEnd, _ life: Life, _ host: Host, _ name: String,
+        _ questions: [Question<Waiter>], _ end: ConnectionEnd, _ life: Life, _ host: Host, _ name: String,
         _ actions: inout [Action<Host>]
     ) {
         for question in questions {

@@ -6,7 +6,7 @@ extension Questions {
     // MARK: Writing
 
     mutating func write(
-        _ message: OutboundMessage, _ ticket: Ticket, _ waiter: consuming Host.Waiter, _ session: inout Session<Host>,
+        _ message: OutboundMessage, _ ticket: Ticket, _ waiter: consuming Waiter, _ session: inout Session<Host>,
         _ host: Host
     ) {
         session.memory.giveBackBlobs(&session.outbox)
@@ -83,7 +83,7 @@ extension Questions {
     ///
     /// - Parameter oneWay: Whether the message uses the credit of one-way messages.
     mutating func wait(
-        _ message: OutboundMessage, _ kind: PendingMessage<Host.Waiter, Host.RoomWaiter>.Kind, oneWay: Bool,
+        _ message: OutboundMessage, _ kind: PendingMessage<Waiter, RoomWaiter>.Kind, oneWay: Bool,
         _ host: Host
     ) {
         if message.isNested { promote(unwritten(by: message, host), host) }
@@ -97,7 +97,7 @@ extension Questions {
     /// sent before it.
     private mutating func promote(_ tickets: [Ticket], _ host: Host) {
         var tickets = tickets
-        var promises: [PendingMessage<Host.Waiter, Host.RoomWaiter>] = []
+        var promises: [PendingMessage<Waiter, RoomWaiter>] = []
         while let ticket = tickets.popLast() {
             guard let promise = pending.takePromise(ticket) else { continue }
             promises.append(promise)
@@ -153,7 +153,7 @@ extension Questions {
 
     /// Writes a one-way message, or queues it if there is no credit or room.
     mutating func sendOneWay(
-        _ message: OutboundMessage, _ place: OneWayPlace, _ waiter: Host.RoomWaiter, _ session: inout Session<Host>,
+        _ message: OutboundMessage, _ place: OneWayPlace, _ waiter: RoomWaiter, _ session: inout Session<Host>,
         _ host: Host
     ) -> SendOutcome<Void> {
         if let whyClosed = session.whyClosed { return .failed(whyClosed) }

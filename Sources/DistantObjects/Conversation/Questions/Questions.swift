@@ -12,12 +12,15 @@ struct CallerTables<Waiter>: ~Copyable, MadeOnDemand {
 /// Each is checked and reserved, waits for credit or room if there is none, and is written. A call is then answered, or given up.
 /// Each transition assigns ids, writes watermarks and completes the frame in one step.
 struct Questions<Host: ConversationHost>: ~Copyable {
-    var tables = LazyBox<CallerTables<Host.Waiter>>()
+    typealias Waiter = Host.Waiter
+    typealias RoomWaiter = Host.RoomWaiter
+
+    var tables = LazyBox<CallerTables<Waiter>>()
     var record = LazyBox<OneWayRecord>()
     /// Encoded messages that wait for credit or room.
-    var pending = SendQueues<Host.Waiter, Host.RoomWaiter>()
+    var pending = SendQueues<Waiter, RoomWaiter>()
 
-    var table: QuestionTable<Host.Waiter> {
+    var table: QuestionTable<Waiter> {
         @inline(__always) mutating _read { yield tables.value.questions }
         @inline(__always) _modify { yield &tables.value.questions }
     }
@@ -47,7 +50,7 @@ struct Questions<Host: ConversationHost>: ~Copyable {
     /// - Parameter scope: The scope that the question belongs to; see `QuestionTable.isOpen(_:in:)`.
     @inline(__always)
     mutating func send(
-        _ message: OutboundMessage, in scope: ObjectIdentifier?, _ waiter: consuming Host.Waiter,
+        _ message: OutboundMessage, in scope: ObjectIdentifier?, _ waiter: consuming Waiter,
         _ session: inout Session<Host>, _ host: Host
     ) -> SendOutcome<Ticket> {
         do { try session.checkOpen(message, host) } catch { return .failed(error) }
@@ -56,7 +59,7 @@ struct Questions<Host: ConversationHost>: ~Copyable {
 
     /// Writes the call of a reserved question, or queues it if there is no credit or room.
     mutating func send(
-        _ message: OutboundMessage, _ ticket: Ticket, _ waiter: consuming Host.Waiter, _ session: inout Session<Host>,
+        _ message: OutboundMessage, _ ticket: Ticket, _ waiter: consuming Waiter, _ session: inout Session<Host>,
         _ host: Host
     ) -> SendOutcome<Ticket> {
         guard mayWrite(message, isOneWay: false, &session, host) else {
@@ -83,7 +86,7 @@ struct Questions<Host: ConversationHost>: ~Copyable {
     ///
     /// - Throws: A `ConnectionError` if the peer does not know promises, has too many, or the connection is closed.
     mutating func sendPromise(
-        _ message: OutboundMessage, _ waiter: consuming Host.Waiter, _ session: inout Session<Host>, _ host: Host
+        _ message: OutboundMessage, _ waiter: consuming Waiter, _ session: inout Session<Host>, _ host: Host
     ) throws -> SendOutcome<Ticket> {
         try session.checkOpen(message, host)
         guard session.handshake.knowsPromises else {
@@ -175,7 +178,7 @@ struct Questions<Host: ConversationHost>: ~Copyable {
         }
         if frame.messageLength != nil {
             table.setArriving(index)
-            let partial = PartialMessage(purpose: .reply(question: question, status, references), of: frame)
+            let partial = PartialMessage(recipient: .reply(question: question, status, references), of: frame)
             return session.large.begin(partial, frame)
         }
         if references == nil, table.promiseAnswered(index) { return }

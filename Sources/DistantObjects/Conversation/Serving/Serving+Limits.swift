@@ -172,7 +172,7 @@ extension Serving {
             in: session.settings.window, keeping: max(0, session.limits.waitingBytes - small),
             mayLay: { message in
                 // If all messages that are arriving are for the object of this one, they would only wait behind it.
-                if let target, case .call(let export) = message.purpose { return export !== target }
+                if let target, case .call(let export) = message.recipient { return export !== target }
                 return true
             },
             giveBack: { largeBytes += $0 })
@@ -199,13 +199,13 @@ extension Serving {
     /// Whether anything waits for a message that is arriving.
     private func isRoomNeeded(_ session: borrowing Session<Host>) -> Bool {
         session.large.arriving.values.contains { partial in
-            if case .stream(let stream) = partial.purpose { (stream as? StreamInbox)?.waiter != nil } else { true }
+            if case .stream(let stream) = partial.recipient { (stream as? StreamInbox)?.waiter != nil } else { true }
         }
     }
 
     /// Whether a message that has come waits for something else than its turn.
     private func waitsForOthers(_ message: PartialMessage) -> Bool {
-        switch message.purpose {
+        switch message.recipient {
         case .call(let export): KeptAnswer.isPending(export) || export.mailbox.waitsForAnswers
         case .stream: true
         case .reply, .refused: false
@@ -215,7 +215,7 @@ extension Serving {
     private func refuse(
         _ message: PartialMessage, _ session: inout Session<Host>, _ actions: inout [Action<Host>]
     ) {
-        switch message.purpose {
+        switch message.recipient {
         case .call: message.refuse()
         case .stream(let stream):
             guard let inbox = stream as? StreamInbox else { return }

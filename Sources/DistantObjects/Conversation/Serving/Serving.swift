@@ -11,7 +11,9 @@ struct ServerTables<RunningCall>: ~Copyable, MadeOnDemand {
 ///
 /// Each is entered, becomes ready once the earlier messages to its object have started, starts, and is answered.
 struct Serving<Host: ConversationHost>: ~Copyable {
-    var tables = LazyBox<ServerTables<Host.RunningCall>>()
+    typealias RunningCall = Host.RunningCall
+
+    var tables = LazyBox<ServerTables<RunningCall>>()
     /// Calls of the peer that can start.
     var ready = ReadyCalls()
     var answerFlow: AnswerFlow
@@ -28,7 +30,7 @@ struct Serving<Host: ConversationHost>: ~Copyable {
 
     init(_ limits: ConnectionLimits) { answerFlow = AnswerFlow(limit: limits.unreadAnswers) }
 
-    var answers: AnswerTable<Host.RunningCall> {
+    var answers: AnswerTable<RunningCall> {
         @inline(__always) mutating _read { yield tables.value.answers }
         @inline(__always) _modify { yield &tables.value.answers }
     }
@@ -139,7 +141,7 @@ struct Serving<Host: ConversationHost>: ~Copyable {
         _ session: inout Session<Host>
     ) -> InboundBody {
         guard frame.messageLength == nil else {
-            let partial = PartialMessage(purpose: .call(export), of: frame)
+            let partial = PartialMessage(recipient: .call(export), of: frame)
             session.large.begin(partial, frame)
             return .arriving(partial)
         }
