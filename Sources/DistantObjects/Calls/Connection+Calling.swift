@@ -13,7 +13,7 @@ import Synchronization
 //
 // `sendCallInJob` takes the lock in `sendCallInJobUnderLock`. All others use `writeOrQueueCall`, which takes it in
 // `sendCallUnderLock`. Both call `Conversation.sendCall`. `sendCallOutsideScope` takes the lock once more before, in `reserve`,
-// because its cancellation handler has to know the question. One-way messages are in Connection+OneWay.swift.
+// because its cancellation handler has to know the question. One-way messages are in Connection+Sending.swift.
 extension Connection {
     /// Sends a call of a task and waits for its answer.
     ///

@@ -2,6 +2,7 @@ import KeyedArchive
 import PortTransport
 import Synchronization
 
+// Messages whose sender does not wait for an answer: one-way messages, and promises.
 extension Connection {
     /// Sends a one-way message, and waits while there is no room for it.
     ///
