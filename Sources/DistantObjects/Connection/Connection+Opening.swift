@@ -332,6 +332,11 @@ extension Connection: LoopUser {
             handshakeEnded(CancellationError())
             invalidate()
         }
+        // Both sides may have accepted each other before a cancelled task came here, and the handler above ends the connection.
+        guard !Task.isCancelled else {
+            invalidate()
+            throw CancellationError()
+        }
     }
 
     /// Starts reading, sends the `Hello` of an initiator, and starts the timer of the handshake.

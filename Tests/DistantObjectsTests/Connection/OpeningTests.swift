@@ -45,6 +45,21 @@ struct OpeningTests {
         listener.close()
     }
 
+    @Test("A task that was cancelled gets no connection, even if both sides have accepted each other by then")
+    func cancelledAfterHandshake() async throws {
+        let (one, other) = try ChannelEndpoint.socketPair()
+        let initiator = try Connection.make(one, .patient, isInitiator: true)
+        let acceptor = try Connection.make(other, .patient, isInitiator: false)
+        acceptor.begin()
+        initiator.begin()
+        try await initiator.handshake()
+        try await acceptor.handshake()
+        await Self.cancelled { try await initiator.handshake() }
+        let end = await initiator.ended
+        #expect("\(end)" == "\(ConnectionEnd.closedHere)")
+        await acceptor.close()
+    }
+
     @Test("Opening ends with CancellationError when its task is cancelled while the peer is silent")
     func cancelledMeanwhile() async throws {
         let ends = try Self.socketPair()
