@@ -23,7 +23,7 @@ extension Connection.Configuration {
         var configuration = Connection.Configuration()
         configuration.errorTypes = [DirectoryError.self]
         configuration.handshakeTimeout = Patience.limit
-        configuration.lookupDeadline = Patience.limit
+        configuration.lookupTimeout = Patience.limit
         return configuration
     }
 }

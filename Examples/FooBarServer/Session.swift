@@ -27,7 +27,7 @@ final class Session: Vendable, Implements {
         Task {
             let statistics = await connection.rest()
             leftOver.withLock { $0 = statistics }
-            await connection.close(within: Patience.limit)
+            await connection.close(timeout: Patience.limit)
             onStop()
         }
     }

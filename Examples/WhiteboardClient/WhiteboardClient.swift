@@ -35,7 +35,7 @@ struct WhiteboardClient {
 
     private static func draw(at path: String, as name: String) async throws {
         let view = View()
-        let connection = try await Connection.open(.path(path), waitingUpTo: .seconds(5))
+        let connection = try await Connection.open(.path(path), timeout: .seconds(5))
         let board = try await connection.root(as: BoardInterface.self)
         let pen = try await board.join(name, Remote(vending: Observer(view)))
         let watching = Task {

@@ -6,7 +6,7 @@ internal import Synchronization
 /// ```swift
 /// let loop = TestLoop(seed: 7)
 /// let pair = try ConnectionPair(on: loop)
-/// let call = loop.task { try await pair.first.root.add.call(person, deadline: .seconds(60)) as Int }
+/// let call = loop.task { try await pair.first.root.add(person, timeout: .seconds(60)) as Int }
 /// loop.advance(by: .seconds(61))
 /// ```
 ///

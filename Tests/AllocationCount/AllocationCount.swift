@@ -65,7 +65,7 @@ struct AllocationCount {
         guard allocation_is_counted() else { return print("not counted") }
         // The library's own time for look-ups may be too short on a busy machine.
         var patient = Connection.Configuration()
-        patient.lookupDeadline = .seconds(600)
+        patient.lookupTimeout = .seconds(600)
         let (client, server) = try await Connection.pair(first: patient, second: patient)
         server.vend(Server())
         let root = try await client.root

@@ -38,7 +38,7 @@
                 let league: League = try await directory.mirror(League(teams: teams))
                 #expect(league.teams[0].rival === league.teams[1])
             }
-            await connection.close(within: TestTimeout.wait)
+            await connection.close(timeout: TestTimeout.wait)
         }
 
         /// The server's own memory in KiB, once it has closed every connection.

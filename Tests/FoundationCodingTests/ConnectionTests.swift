@@ -41,7 +41,7 @@ struct ConnectionTests {
         let count: Int = try await registrar.grow(NSCoded(shelf), NSCoded(Foo(name: "James", age: 40)))
         #expect(count == 2)
         #expect(shelf.foos.count == 1)
-        await client.close(within: TestTimeout.wait)
+        await client.close(timeout: TestTimeout.wait)
         _ = await server.ended
     }
 
@@ -53,7 +53,7 @@ struct ConnectionTests {
         let sorted: NSCoded<NSMutableArray, Foo> = try await registrar.oldest(
             NSCoded(Bar()), NSCoded(NSMutableArray(array: [Foo(name: "James", age: 40)])))
         #expect(sorted.object.compactMap { ($0 as? Foo)?.name } == ["James", "Juliana", "Nicolas"])
-        await client.close(within: TestTimeout.wait)
+        await client.close(timeout: TestTimeout.wait)
         _ = await server.ended
     }
 
@@ -67,7 +67,7 @@ struct ConnectionTests {
         }
         let count: Int = try await registrar.grow(NSCoded(Shelf([])), NSCoded(Foo(name: "y", age: 2)))
         #expect(count == 1)
-        await client.close(within: TestTimeout.wait)
+        await client.close(timeout: TestTimeout.wait)
         _ = await server.ended
     }
 }

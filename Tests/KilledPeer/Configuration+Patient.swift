@@ -4,7 +4,7 @@ extension Connection.Configuration {
     /// The defaults, with a long time for look-ups, because the library's own may be too short on a busy machine.
     static var patient: Self {
         var configuration = Self()
-        configuration.lookupDeadline = .seconds(600)
+        configuration.lookupTimeout = .seconds(600)
         return configuration
     }
 }

@@ -107,7 +107,7 @@ final class Switchboard: Vendable {
     func leave() async throws {
         guard let connection = Connection.current else { throw CancellationError() }
         while waiting.withLock({ $0 }) == 0 { await Task.yield() }
-        Task { await connection.close(within: .seconds(600)) }
+        Task { await connection.close(timeout: .seconds(600)) }
         while !connection.isEnded { await Task.yield() }
     }
 }

@@ -10,7 +10,7 @@ extension Connection.Configuration {
         configuration.handshakeTimeout = TestTimeout.wait
         // A peer that a test plays frame by frame expects no question in between.
         configuration.lookupPatience = TestTimeout.wait
-        configuration.lookupDeadline = TestTimeout.wait
+        configuration.lookupTimeout = TestTimeout.wait
         configuration.limits.answerPatience = TestTimeout.wait
         configuration.exitTimeout = TestTimeout.wait
         return configuration

@@ -54,7 +54,7 @@ struct RoundSettings: Sendable {
     var configuration: Connection.Configuration {
         var configuration = Connection.Configuration()
         configuration.handshakeTimeout = .seconds(600)
-        configuration.lookupDeadline = .seconds(600)
+        configuration.lookupTimeout = .seconds(600)
         configuration.exitTimeout = .seconds(600)
         configuration.limits.answerPatience = .seconds(600)
         configuration.sharesMemory = transport == .shared

@@ -82,7 +82,7 @@ struct Torture {
             let operations = try await drive(connection, settings, seed: settings.seed, seconds, asksOther: true)
             short_io_begin(0)
             await rest(connection)
-            await connection.close(within: .seconds(600))
+            await connection.close(timeout: .seconds(600))
             if let other {
                 _ = await other.ended
                 guard other.statistics.isAtRest else {

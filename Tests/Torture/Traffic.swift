@@ -108,8 +108,8 @@ struct Traffic {
         case .late:
             let (sent, wanted) = (size(settings.most), size(settings.most))
             do {
-                let answer = try await host.slow.call(
-                    seed, Pattern.bytes(seed, sent), wanted, deadline: .microseconds(100 + random.below(5_000)))
+                let answer = try await host.slow(
+                    seed, Pattern.bytes(seed, sent), wanted, timeout: .microseconds(100 + random.below(5_000)))
                 Pattern.check(answer, Pattern.mixed(seed, 1), wanted, "an answer in time")
             } catch let error as ConnectionError where error.code == .deadlineExceeded {}
         }

@@ -8,15 +8,15 @@ extension Connection {
     ///
     /// - Parameters:
     ///   - address: The address of the listener.
-    ///   - limit: How long to retry while no process listens there, or while the listener's queue is full; `nil` as in `open`.
+    ///   - timeout: How long to retry while no process listens there; as in `open`.
     ///   - configuration: The configuration of the connection.
     /// - Returns: A connection that both sides have accepted.
     /// - Throws: As `open`; `ConnectionError.wouldBlock` on an event loop's thread and in a task.
     public static func blockingOpen(
-        _ address: Address, waitingUpTo limit: Duration? = nil, configuration: Configuration = .init()
+        _ address: Address, timeout: Duration = .zero, configuration: Configuration = .init()
     ) throws -> Connection {
         try blocking("open", on: configuration.loop ?? eventLoop(configuration)) {
-            try await open(address, waitingUpTo: limit, configuration: configuration)
+            try await open(address, timeout: timeout, configuration: configuration)
         }
     }
 
@@ -49,12 +49,12 @@ extension Connection {
 
     /// Closes the connection as `close` does, and blocks the calling thread until it has ended.
     ///
-    /// - Parameter limit: How long this may take. After that the connection is cut.
+    /// - Parameter timeout: How long this may take. After that the connection is cut.
     /// - Returns: The one-way messages that did not run.
     /// - Throws: `ConnectionError.wouldBlock` on an event loop's thread and in a task. The connection stays open then.
     @discardableResult
-    public func blockingClose(within limit: Duration = .seconds(5)) throws -> OneWayLosses {
-        try Self.blocking("close", on: loop) { await self.close(within: limit) }
+    public func blockingClose(timeout: Duration = .seconds(5)) throws -> OneWayLosses {
+        try Self.blocking("close", on: loop) { await self.close(timeout: timeout) }
     }
 
     /// Checks that the calling thread may block: it runs no task and belongs to no event loop.
@@ -146,20 +146,20 @@ private final class AwaitedResult<Value: Sendable>: Sendable {
 ///
 /// - Parameters:
 ///   - connection: An open connection.
-///   - limit: How long closing may take. After that the connection is cut.
+///   - closeTimeout: How long closing may take. After that the connection is cut.
 ///   - body: Uses the connection, and may also close it.
 /// - Returns: What the body returns, once the connection has ended.
 /// - Throws: What the body throws.
 public func withConnection<Result>(
-    _ connection: Connection, closingWithin limit: Duration = .seconds(5),
+    _ connection: Connection, closeTimeout: Duration = .seconds(5),
     _ body: (Connection) async throws -> Result
 ) async throws -> Result {
     do {
         let result = try await body(connection)
-        await connection.close(within: limit)
+        await connection.close(timeout: closeTimeout)
         return result
     } catch {
-        await connection.close(within: limit)
+        await connection.close(timeout: closeTimeout)
         throw error
     }
 }

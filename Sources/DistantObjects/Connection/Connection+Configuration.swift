@@ -30,12 +30,12 @@ extension Connection {
         /// How long to wait for a root of the peer, if the look-up gives no deadline.
         ///
         /// Default: 60 seconds, so that the peer may take that long to start. Without a deadline a look-up at a peer that vends
-        /// nothing would never end; the event `lookupWaits` tells after a second that it waits. `nil` for `callDeadline`.
-        public var lookupDeadline: Duration? = .seconds(60)
+        /// nothing would never end; the event `lookupWaits` tells after a second that it waits. `nil` for `callTimeout`.
+        public var lookupTimeout: Duration? = .seconds(60)
         /// How long to wait for the answer to a call, if the call gives no deadline; `nil`, the default, for no limit.
         ///
         /// It does not apply to one-way messages.
-        public var callDeadline: Duration?
+        public var callTimeout: Duration?
         /// The interval after which a silent peer gets a ping; `nil`, the default, for no pings.
         ///
         /// After three silent intervals the connection ends. This is for links that can break without notice, such as pipes to a
@@ -149,8 +149,8 @@ extension Connection {
     /// Connections with the defaults share one object.
     final class OpenSettings: Sendable {
         let conversation: ConversationSettings
-        let callDeadline: Duration?
-        let lookupDeadline: Duration?
+        let callTimeout: Duration?
+        let lookupTimeout: Duration?
         let lookupPatience: Duration
         /// How long the peer may take to greet, to end its stream after its Goodbye, and to answer when it may be gone.
         let handshakeTimeout: Duration
@@ -160,8 +160,8 @@ extension Connection {
 
         private init(_ configuration: Configuration, _ conversation: ConversationSettings) {
             self.conversation = conversation
-            callDeadline = configuration.callDeadline
-            lookupDeadline = configuration.lookupDeadline
+            callTimeout = configuration.callTimeout
+            lookupTimeout = configuration.lookupTimeout
             lookupPatience = configuration.lookupPatience
             handshakeTimeout = configuration.handshakeTimeout
             exitTimeout = configuration.exitTimeout
@@ -178,8 +178,8 @@ extension Connection {
                 window: configuration.window)
             let isPlain =
                 conversation === plain.conversation && configuration.onEvent == nil
-                && configuration.callDeadline == plain.callDeadline
-                && configuration.lookupDeadline == plain.lookupDeadline
+                && configuration.callTimeout == plain.callTimeout
+                && configuration.lookupTimeout == plain.lookupTimeout
                 && configuration.lookupPatience == plain.lookupPatience
                 && configuration.handshakeTimeout == plain.handshakeTimeout
                 && configuration.exitTimeout == plain.exitTimeout && configuration.loopback == plain.loopback

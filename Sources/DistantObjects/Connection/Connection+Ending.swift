@@ -10,25 +10,25 @@ extension Connection {
     /// connection is torn down. If `launch` has started the other process, returns once that has ended, too, and `child` has
     /// its exit status: see `Configuration.exitTimeout`.
     ///
-    /// A method that serves a call of this connection must not await this: it would wait for itself until the limit. Close
+    /// A method that serves a call of this connection must not await this: it would wait for itself until the time-out. Close
     /// the connection from a new task instead.
     ///
-    /// - Parameter limit: How long this may take. After that the connection is cut, so that a method that never returns does
+    /// - Parameter timeout: How long this may take. After that the connection is cut, so that a method that never returns does
     ///   not block the program, and a process that `launch` has started is asked to end at once.
     /// - Returns: The one-way messages that did not run, except those already reported by an error: messages that the peer
     ///   refused or did not take, and messages that were not written.
     @discardableResult
-    public func close(within limit: Duration = .seconds(5)) async -> OneWayLosses {
-        beginClosing(within: limit)
+    public func close(timeout: Duration = .seconds(5)) async -> OneWayLosses {
+        beginClosing(timeout: timeout)
         _ = await ended
         if let patience = settings.exitTimeout { await child?.end(within: patience, on: loop) }
         return state.withLock { $0.questions.oneWays.losses }
     }
 
-    /// Begins to close the connection in order, and cuts it after the limit.
-    func beginClosing(within limit: Duration) {
+    /// Begins to close the connection in order, and cuts it after the time-out.
+    func beginClosing(timeout: Duration) {
         beginClosing(because: .closedHere)
-        let timer = loop.addTimer(after: limit) { [self] in
+        let timer = loop.addTimer(after: timeout) { [self] in
             invalidate()
             if settings.exitTimeout != nil { child?.terminate() }
         }
@@ -45,7 +45,7 @@ extension Connection {
 
     /// Waits for the end of the connection, and returns the reason.
     ///
-    /// Any number of tasks may wait. The wait goes on if the task is cancelled; `ended(within:)` does not.
+    /// Any number of tasks may wait. The wait goes on if the task is cancelled; `ended(timeout:)` does not.
     public var ended: ConnectionEnd {
         get async {
             await withCheckedContinuation { continuation in
@@ -58,13 +58,13 @@ extension Connection {
         }
     }
 
-    /// Waits for the end of the connection, but not longer than a limit.
+    /// Waits for the end of the connection, but no longer than a time-out.
     ///
-    /// - Parameter limit: How long to wait.
-    /// - Returns: The reason of the end; nil if the connection goes on after the limit, or when the task is cancelled.
-    public func ended(within limit: Duration) async -> ConnectionEnd? {
+    /// - Parameter timeout: How long to wait.
+    /// - Returns: The reason of the end; nil if the connection goes on after it, or when the task is cancelled.
+    public func ended(timeout: Duration) async -> ConnectionEnd? {
         let first = FirstOutcome<ConnectionEnd?>()
-        let timer = loop.addTimer(after: limit) { first.set(nil) }
+        let timer = loop.addTimer(after: timeout) { first.set(nil) }
         let handler = add { first.set($0) }
         let end = await withTaskCancellationHandler {
             await first.value

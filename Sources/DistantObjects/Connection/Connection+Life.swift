@@ -325,7 +325,7 @@ extension Connection {
 extension Connection {
     private func watchLookup(of name: String) -> LookupWatch {
         LookupWatch(on: loop, after: settings.lookupPatience) {
-            try await self.peerRoots.message("hasVended").call(deadline: self.settings.lookupDeadline)
+            try await self.peerRoots.message("hasVended")(timeout: self.settings.lookupTimeout)
         } report: {
             self.report(.lookupWaits(name))
         }

@@ -31,19 +31,19 @@ extension Connection {
     ///
     /// - Parameters:
     ///   - address: The address of the listener.
-    ///   - limit: How long to retry while no process listens there, or while the listener's queue is full. `nil`: no retries
-    ///     in the first case, and `Configuration.handshakeTimeout` in the second. The pause between retries grows from 1 to
-    ///     50 milliseconds. No thread is blocked.
+    ///   - timeout: How long to retry while no process listens there; zero, the default, for no retries. While the listener's
+    ///     queue is full, `Configuration.handshakeTimeout` at least. The pause between retries grows from 1 to 50
+    ///     milliseconds. No thread is blocked.
     ///   - configuration: The configuration of the connection.
     /// - Returns: A connection that both sides have accepted.
     /// - Throws: `ConnectionError.transport` if no process listens there or the path cannot be used, with a `TransportError`
     ///   in `underlying` (`.notFound`, `.nobodyListens` and `.listenerBusy` are those that are retried); `.closed` if the
     ///   peer ends first; `.peerRefused`; `.protocolViolation`; `.handshakeTimeout`; `CancellationError`.
     public static func open(
-        _ address: Address, waitingUpTo limit: Duration? = nil, configuration: Configuration = .init()
+        _ address: Address, timeout: Duration = .zero, configuration: Configuration = .init()
     ) async throws -> Connection {
         let endpoint = try await connect(
-            to: address, waitingUpTo: limit, orForRoom: limit ?? configuration.handshakeTimeout)
+            to: address, timeout: timeout, forRoom: max(timeout, configuration.handshakeTimeout))
         var configuration = configuration
         configuration.name = configuration.name ?? address.path
         return try await establish(endpoint, configuration, isInitiator: true)
@@ -251,7 +251,7 @@ extension Connection {
     }
 
     private static func connect(
-        to address: Address, waitingUpTo limit: Duration?, orForRoom limitForRoom: Duration
+        to address: Address, timeout: Duration, forRoom timeoutForRoom: Duration
     ) async throws -> ChannelEndpoint {
         let start = ContinuousClock.now
         var pause = Duration.milliseconds(1)
@@ -259,14 +259,14 @@ extension Connection {
             do {
                 return try ChannelEndpoint.connect(path: address.path)
             } catch {
-                let bound: Duration? =
+                let bound =
                     switch error.code {
-                    case .notFound, .nobodyListens: limit
+                    case .notFound, .nobodyListens: timeout
                     // The kernel does not notify when there is room.
-                    case .listenerBusy: limitForRoom
-                    default: nil
+                    case .listenerBusy: timeoutForRoom
+                    default: Duration.zero
                     }
-                let rest = (bound ?? .zero) - start.duration(to: .now)
+                let rest = bound - start.duration(to: .now)
                 guard rest > .zero else {
                     throw ConnectionError(.transport, error.message, context: address.path, underlying: error)
                 }

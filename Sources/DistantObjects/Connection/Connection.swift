@@ -100,7 +100,7 @@ public final class Connection: Sendable {
     /// The peer's root object.
     ///
     /// - Throws: `ConnectionError.noSuchRoot` if it vends none, `.deadlineExceeded` if it has vended nothing within
-    ///   `Configuration.lookupDeadline`.
+    ///   `Configuration.lookupTimeout`.
     public var root: DistantObject {
         get async throws { try await root(named: "") }
     }
@@ -109,13 +109,13 @@ public final class Connection: Sendable {
     ///
     /// - Parameters:
     ///   - name: The name it was vended under; empty for the one that `root` returns.
-    ///   - deadline: How long to wait, as the peer may not have vended anything yet; `nil` for
-    ///     `Configuration.lookupDeadline`.
+    ///   - timeout: How long to wait, as the peer may not have vended anything yet; `nil` for
+    ///     `Configuration.lookupTimeout`.
     /// - Throws: `ConnectionError.noSuchRoot` if it vends none, or could not vend it; `.deadlineExceeded`, with the reason if it has
     ///   vended nothing.
-    public func root(named name: String, deadline: Duration? = nil) async throws -> DistantObject {
+    public func root(named name: String, timeout: Duration? = nil) async throws -> DistantObject {
         try await lookUp(name) {
-            try await peerRoots.message("root").call(name, deadline: deadline ?? settings.lookupDeadline)
+            try await peerRoots.message("root")(name, timeout: timeout ?? settings.lookupTimeout)
         }
     }
 
@@ -124,12 +124,12 @@ public final class Connection: Sendable {
     /// Blocks the calling thread until it arrives.
     ///
     /// - Parameters:
-    ///   - name: As for `root(named:deadline:)`.
-    ///   - deadline: As for `root(named:deadline:)`.
-    /// - Throws: As `root(named:deadline:)`; `ConnectionError.wouldBlock` on an event loop's thread and in a task.
-    public func blockingRoot(named name: String = "", deadline: Duration? = nil) throws -> DistantObject {
+    ///   - name: As for `root(named:timeout:)`.
+    ///   - timeout: As for `root(named:timeout:)`.
+    /// - Throws: As `root(named:timeout:)`; `ConnectionError.wouldBlock` on an event loop's thread and in a task.
+    public func blockingRoot(named name: String = "", timeout: Duration? = nil) throws -> DistantObject {
         try blockingLookUp(name) {
-            try peerRoots.message("root").blocking(name, deadline: deadline ?? settings.lookupDeadline)
+            try peerRoots.message("root").blocking(name, timeout: timeout ?? settings.lookupTimeout)
         }
     }
 
@@ -348,43 +348,43 @@ extension Connection {
     /// The peer's root object of that name, used by an interface.
     ///
     /// - Parameters:
-    ///   - name: As for `root(named:deadline:)`.
+    ///   - name: As for `root(named:timeout:)`.
     ///   - interface: What the object has to answer.
-    ///   - deadline: As for `root(named:deadline:)`.
-    /// - Throws: As `root(named:deadline:)`; `ConnectionError.interfaceMismatch` if the object does not answer what the
+    ///   - timeout: As for `root(named:timeout:)`.
+    /// - Throws: As `root(named:timeout:)`; `ConnectionError.interfaceMismatch` if the object does not answer what the
     ///   interface asks, with the whole list.
     public func root<I: Interface>(
-        named name: String = "", as interface: I.Type, deadline: Duration? = nil
+        named name: String = "", as interface: I.Type, timeout: Duration? = nil
     ) async throws -> Remote<I> {
-        try Remote(await root(named: name, deadline: deadline))
+        try Remote(await root(named: name, timeout: timeout))
     }
 
     /// The peer's root object of that name, used by an interface, for plain threads: blocks until it is there.
     ///
     /// - Parameters:
-    ///   - name: As for `root(named:deadline:)`.
+    ///   - name: As for `root(named:timeout:)`.
     ///   - interface: What the object has to answer.
-    ///   - deadline: As for `root(named:deadline:)`.
-    /// - Throws: As `root(named:as:deadline:)`; `ConnectionError.wouldBlock` on the loop's threads and in tasks.
+    ///   - timeout: As for `root(named:timeout:)`.
+    /// - Throws: As `root(named:as:timeout:)`; `ConnectionError.wouldBlock` on the loop's threads and in tasks.
     public func blockingRoot<I: Interface>(
-        named name: String = "", as interface: I.Type, deadline: Duration? = nil
+        named name: String = "", as interface: I.Type, timeout: Duration? = nil
     ) throws -> Remote<I> {
-        try Remote(blockingRoot(named: name, deadline: deadline))
+        try Remote(blockingRoot(named: name, timeout: timeout))
     }
 
     /// The names under which the peer vends its roots, sorted.
     ///
-    /// - Parameter deadline: As for `root(named:deadline:)`.
+    /// - Parameter timeout: As for `root(named:timeout:)`.
     /// - Throws: `ConnectionError.noSuchMessage` if the peer is of an earlier version, `.deadlineExceeded`.
-    public func rootNames(deadline: Duration? = nil) async throws -> [String] {
-        try await lookUp { try await peerRoots.message("names").call(deadline: deadline ?? settings.lookupDeadline) }
+    public func rootNames(timeout: Duration? = nil) async throws -> [String] {
+        try await lookUp { try await peerRoots.message("names")(timeout: timeout ?? settings.lookupTimeout) }
     }
 
     /// Returns the names under which the peer vends its roots, sorted, to a plain thread: blocks until they are there.
     ///
-    /// - Parameter deadline: As for `root(named:deadline:)`.
-    /// - Throws: As `rootNames(deadline:)`; `ConnectionError.wouldBlock` on the loop's threads and in tasks.
-    public func blockingRootNames(deadline: Duration? = nil) throws -> [String] {
-        try blockingLookUp { try peerRoots.message("names").blocking(deadline: deadline ?? settings.lookupDeadline) }
+    /// - Parameter timeout: As for `root(named:timeout:)`.
+    /// - Throws: As `rootNames(timeout:)`; `ConnectionError.wouldBlock` on the loop's threads and in tasks.
+    public func blockingRootNames(timeout: Duration? = nil) throws -> [String] {
+        try blockingLookUp { try peerRoots.message("names").blocking(timeout: timeout ?? settings.lookupTimeout) }
     }
 }

@@ -230,18 +230,19 @@ final class AcceptQueue: Sendable {
         }
     }
 
-    func end(closingConnectionsWithin limit: Duration?) {
+    /// - Parameter timeout: How long the connections may take to close; nil to leave those open that were taken.
+    func end(closing timeout: Duration?) {
         let (waiting, untaken, taken, endWaiters) = state.withLock { state in
             state.isEnded = true
-            let open = limit == nil ? [] : state.open.values.map { $0.connection.takeUnretainedValue() }
+            let open = timeout == nil ? [] : state.open.values.map { $0.connection.takeUnretainedValue() }
             return (state.waiting.removeAll(), state.ready.removeAll(), open, state.takeEndWaiters())
         }
         for (_, continuation) in waiting { continuation.resume(returning: nil) }
         for waiter in endWaiters { waiter.resume() }
-        guard let limit else {
+        guard let timeout else {
             for connection in untaken { connection.invalidate() }
             return
         }
-        for connection in taken { connection.beginClosing(within: limit) }
+        for connection in taken { connection.beginClosing(timeout: timeout) }
     }
 }

@@ -92,26 +92,32 @@ public final class Listener: AsyncSequence, Sendable {
     }
 
     deinit {
-        close(closingConnectionsWithin: nil)
+        stopListening()
     }
 
-    /// Stops listening, ends the iteration, and closes the listener's connections in order, as `Connection.close(within:)`
+    /// Stops listening, ends the iteration, and closes the listener's connections in order, as `Connection.close(timeout:)`
     /// does.
     ///
-    /// Returns at once; `ended` waits. Does nothing the second time, but a later call may close connections that the first
-    /// has left open. A listener that is freed leaves its connections open.
+    /// Returns at once; `ended` waits. Does nothing the second time.
     ///
-    /// - Parameter limit: How long the connections may take to close. After that they are cut. `nil`: connections that were
-    ///   taken stay open.
-    public func close(closingConnectionsWithin limit: Duration? = .seconds(5)) {
+    /// - Parameter timeout: How long the connections may take to close. After that they are cut.
+    public func close(timeout: Duration = .seconds(5)) {
         socket.close()
-        queue.end(closingConnectionsWithin: limit)
+        queue.end(closing: timeout)
+    }
+
+    /// Stops listening and ends the iteration; connections that were taken stay open.
+    ///
+    /// A listener that is freed does the same. `close(timeout:)` may follow, and closes the connections.
+    public func stopListening() {
+        socket.close()
+        queue.end(closing: nil)
     }
 
     /// Waits until the listener is closed and all of its connections have ended.
     ///
     /// A server should await this before it exits, so that the other side of each connection gets a goodbye. The wait goes on if
-    /// the task is cancelled: `close(closingConnectionsWithin:)` bounds it.
+    /// the task is cancelled: `close(timeout:)` bounds it.
     public var ended: Void {
         get async { await queue.ended() }
     }

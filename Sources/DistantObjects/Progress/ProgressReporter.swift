@@ -39,6 +39,6 @@ public struct ProgressReporter: Codable, Sendable {
         // An error that ends the connection also ends the call, so it is not reported here. Nor are lost messages: the code
         // that sent them gets that error.
         let message = receiver.message("report")
-        _ = try? message.offer(message.encoded(completed, total, deadline: nil), reportsLosses: false)
+        _ = try? message.offer(message.encoded(completed, total, timeout: nil), reportsLosses: false)
     }
 }

@@ -24,7 +24,7 @@ extension RemoteMessage {
     @inlinable
     public func promise<each Argument: Codable>(_ argument: repeat each Argument) -> DistantObject {
         do {
-            return try promised(encoded(repeat each argument, deadline: nil))
+            return try promised(encoded(repeat each argument, timeout: nil))
         } catch {
             return failedPromise(error)
         }

@@ -11,7 +11,7 @@ extension RemoteMessage {
         _ argument: repeat each Argument, returning result: Result.Type = Result.self
     ) -> TailCall<Result> {
         do {
-            return tail(try encoded(repeat each argument, deadline: nil))
+            return tail(try encoded(repeat each argument, timeout: nil))
         } catch {
             return TailCall { _, _ in throw error }
         }

@@ -9,58 +9,37 @@ public struct RemoteMessage: Sendable {
     let place: MessagePlace
     let name: String
 
-    /// Sends the message and waits for its result.
+    /// Sends the message and waits for its result, without blocking a thread: what a task wants.
     ///
-    /// - Parameter argument: The arguments, in the order of the method's parameters.
+    /// - Parameters:
+    ///   - argument: The arguments, in the order of the method's parameters.
+    ///   - timeout: How long to wait for the result; `nil` for the connection's `callTimeout`, if it has one.
     /// - Returns: A copy of the result, or a `DistantObject` if the method returned an object by reference.
     /// - Throws: The error that the method threw if its type is listed in `Connection.Configuration.errorTypes`, else a
-    ///   `RemoteError`; `ConnectionError`; `CancellationError` as soon as the task is cancelled, which also cancels the
-    ///   method.
+    ///   `RemoteError`; `ConnectionError`, with `.deadlineExceeded` when the time is over, which also cancels the method;
+    ///   `CancellationError` as soon as the task is cancelled, which also cancels the method.
     @discardableResult
     @inlinable
     public func callAsFunction<each Argument: Codable, Result: Codable>(
-        _ argument: repeat each Argument
+        _ argument: repeat each Argument, timeout: Duration? = nil
     ) async throws -> Result {
-        try await result(of: encoded(repeat each argument, deadline: nil))
+        try await result(of: encoded(repeat each argument, timeout: timeout))
     }
 
-    /// Sends the message and waits until its method has returned.
-    ///
-    /// - Parameter argument: The arguments, in the order of the method's parameters.
-    /// - Throws: As the call with a result.
-    @inlinable
-    public func callAsFunction<each Argument: Codable>(_ argument: repeat each Argument) async throws {
-        try await completion(of: encoded(repeat each argument, deadline: nil))
-    }
-
-    /// Sends the message and waits for its result until the deadline.
+    /// Sends the message and waits until its method has returned, without blocking a thread: what a task wants.
     ///
     /// - Parameters:
     ///   - argument: The arguments, in the order of the method's parameters.
-    ///   - deadline: How long to wait for the result; `nil` for the connection's `callDeadline`, if it has one.
-    /// - Returns: As the call without a deadline.
-    /// - Throws: As the call without a deadline; `ConnectionError.deadlineExceeded` when the time is over, which also
-    ///   cancels the method.
-    @discardableResult
-    @inlinable
-    public func call<each Argument: Codable, Result: Codable>(
-        _ argument: repeat each Argument, deadline: Duration?
-    ) async throws -> Result {
-        try await result(of: encoded(repeat each argument, deadline: deadline))
-    }
-
-    /// Sends the message and waits until its method has returned, or until the deadline.
-    ///
-    /// - Parameters:
-    ///   - argument: The arguments, in the order of the method's parameters.
-    ///   - deadline: How long to wait; `nil` for the connection's `callDeadline`, if it has one.
+    ///   - timeout: How long to wait; `nil` for the connection's `callTimeout`, if it has one.
     /// - Throws: As the call with a result.
     @inlinable
-    public func call<each Argument: Codable>(_ argument: repeat each Argument, deadline: Duration?) async throws {
-        try await completion(of: encoded(repeat each argument, deadline: deadline))
+    public func callAsFunction<each Argument: Codable>(
+        _ argument: repeat each Argument, timeout: Duration? = nil
+    ) async throws {
+        try await completion(of: encoded(repeat each argument, timeout: timeout))
     }
 
-    /// Sends the message without asking for an answer.
+    /// Sends the message without asking for an answer: for news that nobody answers.
     ///
     /// Waits only while too many one-way messages are under way, and inside a method no longer than the deadline of the call
     /// that it serves.
@@ -73,82 +52,75 @@ public struct RemoteMessage: Sendable {
     ///
     /// Inside a method that serves a one-way message, this never waits on the connection that the message came from: otherwise
     /// both sides could wait for each other. A task that the method starts with `Task { }` does wait; if the method awaits such
-    /// a task, give the task's messages a deadline.
-    ///
-    /// - Parameter argument: The arguments, in the order of the method's parameters.
-    /// - Throws: `ConnectionError.oneWayLost`, once, if messages sent earlier did not run; `.overloaded` if the limit is reached
-    ///   and this must not wait; `.deadlineExceeded` when the deadline of the call that is served has passed meanwhile;
-    ///   `CancellationError`. If it throws, the message was not sent.
-    @inlinable
-    public func oneWay<each Argument: Codable>(_ argument: repeat each Argument) async throws {
-        try await sendOneWay(encoded(repeat each argument, deadline: nil), within: nil)
-    }
-
-    /// Sends the message as `oneWay` does, and waits no longer than the deadline.
+    /// a task, give the task's messages a time-out.
     ///
     /// - Parameters:
     ///   - argument: The arguments, in the order of the method's parameters.
-    ///   - deadline: How long to wait while too many one-way messages are under way; `nil` for no limit.
-    /// - Throws: As `oneWay`; `ConnectionError.deadlineExceeded` when the time is over. Then the message was not sent.
+    ///   - timeout: How long to wait while too many one-way messages are under way; `nil` for no limit.
+    /// - Throws: `ConnectionError.oneWayLost`, once, if messages sent earlier did not run; `.overloaded` if the limit is reached
+    ///   and this must not wait; `.deadlineExceeded` when the time is over, or the deadline of the call that is served has passed;
+    ///   `CancellationError`. If it throws, the message was not sent.
     @inlinable
     public func oneWay<each Argument: Codable>(
-        _ argument: repeat each Argument, deadline: Duration?
+        _ argument: repeat each Argument, timeout: Duration? = nil
     ) async throws {
-        try await sendOneWay(encoded(repeat each argument, deadline: nil), within: deadline)
+        try await sendOneWay(encoded(repeat each argument, timeout: nil), within: timeout)
     }
 
-    /// Sends the message as `oneWay` does, from any thread, but only if it need not wait.
+    /// Sends the message as `oneWay` does if there is room now: for code that must not wait, and can drop the message.
+    ///
+    /// May be called on any thread.
     ///
     /// - Parameter argument: The arguments, in the order of the method's parameters.
     /// - Returns: Whether the message was sent.
     /// - Throws: As `oneWay`.
     @inlinable
     public func offer<each Argument: Codable>(_ argument: repeat each Argument) throws -> Bool {
-        try offer(encoded(repeat each argument, deadline: nil), reportsLosses: true)
+        try offer(encoded(repeat each argument, timeout: nil), reportsLosses: true)
     }
 
-    /// Sends the message and blocks the calling thread until the result arrives.
+    /// Sends the message and blocks the thread until the result is there: for threads that run no task.
     ///
     /// The thread reads the connection itself while it waits. Incoming calls still run on the event loop's thread.
     ///
     /// - Parameters:
     ///   - argument: The arguments, in the order of the method's parameters.
-    ///   - deadline: How long to wait for the result; `nil` for the connection's `callDeadline`, if it has one.
+    ///   - timeout: How long to wait for the result; `nil` for the connection's `callTimeout`, if it has one.
     /// - Returns: As the `async` call.
     /// - Throws: As the `async` call; `ConnectionError.wouldBlock` on an event loop's thread and in a task.
     @discardableResult
     @inlinable
     public func blocking<each Argument: Codable, Result: Codable>(
-        _ argument: repeat each Argument, deadline: Duration? = nil
+        _ argument: repeat each Argument, timeout: Duration? = nil
     ) throws -> Result {
-        try blockingResult(of: encoded(repeat each argument, deadline: deadline))
+        try blockingResult(of: encoded(repeat each argument, timeout: timeout))
     }
 
-    /// Sends the message and blocks the calling thread until the method has returned.
+    /// Sends the message and blocks the thread until the method has returned: for threads that run no task.
     ///
     /// - Parameters:
     ///   - argument: The arguments, in the order of the method's parameters.
-    ///   - deadline: How long to wait; `nil` for the connection's `callDeadline`, if it has one.
+    ///   - timeout: How long to wait; `nil` for the connection's `callTimeout`, if it has one.
     /// - Throws: As the call with a result.
     @inlinable
     public func blocking<each Argument: Codable>(
-        _ argument: repeat each Argument, deadline: Duration? = nil
+        _ argument: repeat each Argument, timeout: Duration? = nil
     ) throws {
-        try blockingCompletion(of: encoded(repeat each argument, deadline: deadline))
+        try blockingCompletion(of: encoded(repeat each argument, timeout: timeout))
     }
 
-    /// Sends the message as `oneWay` does, and blocks the calling thread while too many are under way.
+    /// Sends the message as `oneWay` does, and blocks the thread until there is room: for threads that run no task.
     ///
     /// - Parameters:
     ///   - argument: The arguments, in the order of the method's parameters.
-    ///   - deadline: How long to wait; `nil` for no limit.
+    ///   - timeout: How long to wait; `nil` for no limit.
     /// - Throws: As `oneWay`; `ConnectionError.deadlineExceeded` when the time is over; `ConnectionError.wouldBlock` on
     ///   an event loop's thread and in a task.
     @inlinable
     public func blockingOneWay<each Argument: Codable>(
-        _ argument: repeat each Argument, deadline: Duration? = nil
+        _ argument: repeat each Argument, timeout: Duration? = nil
     ) throws {
-        try sendOneWayBlocking(encoded(repeat each argument, deadline: nil), within: deadline)
+        try sendOneWayBlocking(encoded(repeat each argument, timeout: nil), within: timeout)
     }
 
     // MARK: Arguments
@@ -159,10 +131,10 @@ public struct RemoteMessage: Sendable {
     @inlinable
     @inline(__always)
     func encoded<each Argument: Codable>(
-        _ argument: repeat each Argument, deadline: Duration?
+        _ argument: repeat each Argument, timeout: Duration?
     ) throws -> OutboundMessage {
         // An error is rare, so the message is dropped and not recycled.
-        let message = try begun(deadline: deadline)
+        let message = try begun(timeout: timeout)
         do {
             try message.encode(arguments: repeat each argument)
         } catch {
@@ -172,10 +144,10 @@ public struct RemoteMessage: Sendable {
     }
 
     @usableFromInline
-    func begun(deadline: Duration?) throws -> OutboundMessage {
+    func begun(timeout: Duration?) throws -> OutboundMessage {
         let message = try place.takeMessage()
-        if let deadline {
-            message.deadline = place.heldConnection.map { Deadline(after: deadline, at: $0.now) }
+        if let timeout {
+            message.deadline = place.heldConnection.map { Deadline(after: timeout, at: $0.now) }
         }
         message.name = name
         return message
@@ -195,10 +167,10 @@ public struct RemoteMessage: Sendable {
         }
     }
 
-    /// Gives a call without a deadline the connection's `callDeadline`, and what the call passes on that is served.
+    /// Gives a call without a deadline the connection's `callTimeout`, and what the call passes on that is served.
     @inline(__always)
     func prepare(_ message: OutboundMessage, for connection: Connection) {
-        if let limit = connection.settings.callDeadline, message.deadline == nil {
+        if let limit = connection.settings.callTimeout, message.deadline == nil {
             message.deadline = Deadline(after: limit, at: connection.now)
         }
         passContext(on: message, over: connection)

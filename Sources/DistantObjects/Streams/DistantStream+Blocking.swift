@@ -20,12 +20,12 @@ extension DistantStream {
         ///
         /// Blocks the calling thread until it has come. The thread reads the connection itself while it waits, as in a blocking call.
         ///
-        /// - Parameter deadline: How long to wait; nil for no limit.
+        /// - Parameter timeout: How long to wait; nil for no limit.
         /// - Throws: As `next()` of the stream's `AsyncIterator`; `ConnectionError.deadlineExceeded` if no element came in
         ///   that time, in which case the next one is not lost; `.wouldBlock` on an event loop's thread and in a task.
-        public mutating func next(deadline: Duration? = nil) throws -> Element? {
+        public mutating func next(timeout: Duration? = nil) throws -> Element? {
             try Connection.checkMayBlock("a stream")
-            return try reader.nextBlocking(within: deadline)
+            return try reader.nextBlocking(within: timeout)
         }
     }
 
@@ -56,11 +56,11 @@ extension DistantStream.WithFinal {
 
     /// The value that follows the last element, as `final`: blocks the calling thread until it is known.
     ///
-    /// - Parameter deadline: How long to wait; nil for no limit. A stream that this function reads is stopped then.
+    /// - Parameter timeout: How long to wait; nil for no limit. A stream that this function reads is stopped then.
     /// - Throws: As `final`; `ConnectionError.deadlineExceeded`, `.wouldBlock` on an event loop's thread and in a task.
-    public func blockingFinal(deadline: Duration? = nil) throws -> Final {
+    public func blockingFinal(timeout: Duration? = nil) throws -> Final {
         try Connection.checkMayBlock("a stream")
-        return try content.blockingFinal(within: deadline)
+        return try content.blockingFinal(within: timeout)
     }
 
     /// A stream of what the closure sends from a thread of its own, which ends with the value it returns.

@@ -105,10 +105,10 @@ public struct DistantStream<Element: Codable & Sendable>: AsyncSequence, Sendabl
     /// the other process still answers a ping, for which it waits up to a second. The stream goes on, and no element is lost:
     /// an iterator that is kept may be asked again. The time counts only while the reader waits.
     ///
-    /// - Parameter limit: How long to wait. A blocking iterator has a limit of its own.
-    public func timeout(_ limit: Duration) -> Self {
+    /// - Parameter duration: How long to wait. A blocking iterator has a time-out of its own.
+    public func timeout(_ duration: Duration) -> Self {
         var stream = self
-        stream.content.timeout = limit
+        stream.content.timeout = duration
         return stream
     }
 
@@ -183,9 +183,9 @@ extension DistantStream {
         /// The same stream, whose reader waits no longer than this for each element; as for a stream without a final value.
         ///
         /// `final` has no limit, so it waits for a reader that has stopped at its time-out and may go on.
-        public func timeout(_ limit: Duration) -> Self {
+        public func timeout(_ duration: Duration) -> Self {
             var stream = self
-            stream.content.timeout = limit
+            stream.content.timeout = duration
             return stream
         }
 

@@ -32,7 +32,7 @@ public struct StreamWriter<Element: Codable & Sendable>: Sendable {
     /// - Throws: As `send`; `ConnectionError.wouldBlock` on an event loop's thread and in a task, `.deadlineExceeded` if the
     ///   element could not be sent in that time. If it throws, the element was not sent.
     /// - Complexity: Linear in the size of the element, besides the wait for room.
-    public func blockingSend(_ element: Element, deadline: Duration? = nil) throws {
+    public func blockingSend(_ element: Element, timeout: Duration? = nil) throws {
         try Connection.checkMayBlock("a stream's writer")
         // The room that the element waits for may have come while this thread had the batch.
         defer { sink.settle() }
@@ -40,7 +40,7 @@ public struct StreamWriter<Element: Codable & Sendable>: Sendable {
         let start = ContinuousClock.now
         repeat {
             // Another thread may take the room.
-            try sink.awaitRoomBlocking(within: deadline.map { max($0, .zero) - start.duration(to: .now) })
+            try sink.awaitRoomBlocking(within: timeout.map { max($0, .zero) - start.duration(to: .now) })
         } while try sink.offer(element) == .full
     }
 }

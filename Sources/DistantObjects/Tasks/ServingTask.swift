@@ -79,7 +79,7 @@ final class ServingTask: CallScope, AsyncCall, @unchecked Sendable {
     }
 
     func pause(for duration: Duration) async throws {
-        _ = await connection.ended(within: duration)
+        _ = await connection.ended(timeout: duration)
         try Task.checkCancellation()
     }
 

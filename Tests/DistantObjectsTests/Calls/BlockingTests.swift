@@ -175,7 +175,7 @@ struct BlockingTests {
             let directory = try client.blockingRoot()
             var codes: [ConnectionError.Code] = []
             do {
-                let _: Int = try directory.message("wait").blocking(deadline: .milliseconds(20))
+                let _: Int = try directory.message("wait").blocking(timeout: .milliseconds(20))
             } catch let error as ConnectionError {
                 codes.append(error.code)
             }

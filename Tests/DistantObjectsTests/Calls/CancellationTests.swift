@@ -127,7 +127,7 @@ struct CancellationTests {
         let pair = try await Pair()
         let directory = try await pair.client.root
         await pair.callUntilDeadline(directory)
-        let quick: Int = try await directory.message("echo").call(3, deadline: TestTimeout.wait)
+        let quick: Int = try await directory.message("echo")(3, timeout: TestTimeout.wait)
         #expect(quick == 3)
         await pair.close()
     }
@@ -136,7 +136,7 @@ struct CancellationTests {
     func deadlineAfterCredit() async throws {
         let pair = try await RawPeerConnection(.socketpair, hello: RawPeer.greeting(queuedCalls: 1))
         let (raw, root) = (pair.raw, try await pair.root())
-        let call = Task { try await root.message("echo").call(1, deadline: .seconds(3_600)) as Int }
+        let call = Task { try await root.message("echo")(1, timeout: .seconds(3_600)) as Int }
         await eventually("it waits") { pair.connection.statistics.pending == 1 }
         let start = ContinuousClock.now
         while ContinuousClock.now - start < .microseconds(100) {}
@@ -200,7 +200,7 @@ struct CancellationTests {
                     let root = try await client.root
                     do {
                         let deadline = byDeadline ? limit : nil
-                        let _: DistantObject = try await root.message("holdWith").call(observer, deadline: deadline)
+                        let _: DistantObject = try await root.message("holdWith")(observer, timeout: deadline)
                     } catch let error as ConnectionError where error.code == .deadlineExceeded {
                     } catch is CancellationError {
                     }
@@ -231,7 +231,7 @@ struct CancellationTests {
             var limit = Duration.milliseconds(20)
             repeat {
                 do {
-                    let _: Int = try await root.message("bytes").call(bytes, deadline: byDeadline ? limit : nil)
+                    let _: Int = try await root.message("bytes")(bytes, timeout: byDeadline ? limit : nil)
                 } catch let error as ConnectionError where error.code == .deadlineExceeded {
                 } catch is CancellationError {
                 }

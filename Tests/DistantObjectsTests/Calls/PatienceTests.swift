@@ -10,14 +10,14 @@ struct PatienceTests {
     @Test("A look-up at a peer that vends nothing ends at the configured deadline, in tasks and threads")
     func lookups() async throws {
         var client = Connection.Configuration.patient
-        client.lookupDeadline = .milliseconds(20)
+        client.lookupTimeout = .milliseconds(20)
         let (first, second) = try await Connection.pair(first: client, second: .patient)
         await expectCode(.deadlineExceeded) { _ = try await first.root }
         await expectCode(.deadlineExceeded) { _ = try await first.root(named: "it") }
         await expectCode(.deadlineExceeded) { _ = try await onThread { try first.blockingRoot() } }
         second.vend(Directory())
         // A deadline of the look-up overrides the configured one.
-        let root = try await first.root(named: "", deadline: .seconds(3_600))
+        let root = try await first.root(named: "", timeout: .seconds(3_600))
         let back: Int = try await root.echo(1)
         #expect(back == 1)
         first.invalidate()
@@ -27,8 +27,8 @@ struct PatienceTests {
     @Test("Calls without a deadline get the configured one, and one-way messages get none")
     func callsInPatience() async throws {
         var client = Connection.Configuration.patient
-        client.callDeadline = .milliseconds(20)
-        client.lookupDeadline = .seconds(3_600)
+        client.callTimeout = .milliseconds(20)
+        client.lookupTimeout = .seconds(3_600)
         let pair = try await Pair(client: client)
         let directory = try await pair.client.root
         await expectCode(.deadlineExceeded) { let _: Int = try await directory.wait() }

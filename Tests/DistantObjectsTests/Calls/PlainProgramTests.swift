@@ -12,9 +12,9 @@ struct PlainProgramTests {
         let serving = Task { for await connection in listener { connection.vend(directory) } }
         let back = try await onThread {
             let connection = try Connection.blockingOpen(
-                .path(place.socket), waitingUpTo: TestTimeout.wait, configuration: .patient)
+                .path(place.socket), timeout: TestTimeout.wait, configuration: .patient)
             let back: Int = try connection.blockingRoot().echo.blocking(7)
-            try connection.blockingClose(within: TestTimeout.wait)
+            try connection.blockingClose(timeout: TestTimeout.wait)
             #expect(connection.isEnded)
             return back
         }
@@ -31,7 +31,7 @@ struct PlainProgramTests {
         let end = try await onThread {
             let helper = try Connection.blockingLaunch(
                 "FooBarServer", environment: TestTimeout.environment, configuration: .patient)
-            try helper.blockingClose(within: TestTimeout.wait)
+            try helper.blockingClose(timeout: TestTimeout.wait)
             return helper.child
         }
         let status = await end?.waitForExit()

@@ -28,7 +28,7 @@ struct RetryTests {
         // On a busy machine a deadline may pass before the call has started. Then it is safe to retry.
         while !hasStarted {
             let error = await #expect(throws: ConnectionError.self) {
-                let _: Int = try await directory.message("wait").call(deadline: deadline)
+                let _: Int = try await directory.message("wait")(timeout: deadline)
             }
             let passed = try #require(error)
             #expect(passed.code == .deadlineExceeded, "\(passed)")

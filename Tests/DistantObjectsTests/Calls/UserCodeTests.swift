@@ -93,7 +93,7 @@ struct UserCodeTests {
             try await onThread {
                 let before = computingTime()
                 defer { #expect(computingTime() - before < .milliseconds(250)) }
-                let _: Int = try directory.wait.blocking(deadline: .milliseconds(500))
+                let _: Int = try directory.wait.blocking(timeout: .milliseconds(500))
             }
         }
         await expectCode(.deadlineExceeded) { try await late.value }
@@ -134,7 +134,7 @@ struct UserCodeTests {
                     try await onThread {
                         let before = computingTime()
                         defer { #expect(computingTime() - before < .milliseconds(250)) }
-                        let _: Int = try directory.add.blocking(Foo(name: "a", age: 1), deadline: .milliseconds(500))
+                        let _: Int = try directory.add.blocking(Foo(name: "a", age: 1), timeout: .milliseconds(500))
                     }
                 }
                 await expectCode(.deadlineExceeded) { try await late.value }
@@ -176,7 +176,7 @@ struct UserCodeTests {
         await other.started.wait()
         // One uses the only credit. The next waits here, with an object that nothing else holds.
         let queued = (0..<2).map { _ in
-            Task { let _: Int = try await proxy.message("echo").call(Stand(gate, going), deadline: nil) }
+            Task { let _: Int = try await proxy.message("echo")(Stand(gate, going), timeout: nil) }
         }
         await eventually("a call waits for room") { pair.client.statistics.pending == 1 }
         pair.client.invalidate()

@@ -82,7 +82,7 @@ struct WaitInJobTests {
             async let held: Int = root.hold()
             await directory.started.wait()
             await #expect(throws: ConnectionError.self) {
-                let _: Int = try await root.message("wait").call(deadline: .milliseconds(1))
+                let _: Int = try await root.message("wait")(timeout: .milliseconds(1))
             }
             let _: Int = try await root.echo(1)
             directory.go.send()

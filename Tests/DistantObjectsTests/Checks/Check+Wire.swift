@@ -120,7 +120,7 @@ extension Check {
             let connection = try await RawPeerConnection.adopt(
                 ours, isInitiator: false, Connection.Configuration.patient)
             connection.vend(Directory())
-            async let closed = connection.close(within: TestTimeout.wait)
+            async let closed = connection.close(timeout: TestTimeout.wait)
             let frames = try await onThread { () -> [RawPeer.Frame] in
                 let first = [raw.read(), raw.read()].compactMap { $0 }
                 raw.send(RawPeer.frame(2, root) + RawPeer.frame(16, [2, 0, 0]))
@@ -139,7 +139,7 @@ extension Check {
             raw.send(1, RawPeer.greeting(features: 1))
             let connection = try await RawPeerConnection.adopt(
                 ours, isInitiator: false, Connection.Configuration.patient)
-            await connection.close(within: .milliseconds(200))
+            await connection.close(timeout: .milliseconds(200))
             let kinds = try await onThread { raw.readToEnd().map(\.kind) }
             #expect(kinds == [1, 16])
         },

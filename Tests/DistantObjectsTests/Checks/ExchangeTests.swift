@@ -60,7 +60,7 @@ struct ExchangeTests {
     private func configuration(_ name: String) -> Connection.Configuration {
         var configuration = Connection.Configuration()
         configuration.handshakeTimeout = TestTimeout.wait
-        configuration.lookupDeadline = nil
+        configuration.lookupTimeout = nil
         configuration.sharesMemory = false
         configuration.programName = name
         return configuration

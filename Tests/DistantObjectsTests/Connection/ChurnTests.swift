@@ -141,7 +141,7 @@ private final class Churn: Sendable {
             for _ in 0..<random.below(400) { await Task.yield() }
             switch cut {
             case 0: connection.invalidate()
-            case 1: await connection.close(within: .milliseconds(random.below(20)))
+            case 1: await connection.close(timeout: .milliseconds(random.below(20)))
             case 2: try? await connection.root.cut.oneWay()
             default:
                 try? await connection.root.cut.oneWay()
@@ -187,7 +187,7 @@ private final class Churn: Sendable {
         case 3: let _: [UInt8] = try await root.bytes([UInt8](repeating: 1, count: random.below(200_000)))
         case 4:
             do {
-                let _: Int = try await root.message("think").call(deadline: .milliseconds(random.below(3)))
+                let _: Int = try await root.message("think")(timeout: .milliseconds(random.below(3)))
             } catch let error as ConnectionError where error.code == .deadlineExceeded {
             }
         default: let _: DistantObject = try await root.made()

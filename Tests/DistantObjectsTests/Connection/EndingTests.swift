@@ -16,7 +16,7 @@ struct EndingTests {
         let directory = try await pair.client.root
         let task = Task { () -> Int in try await directory.hold() }
         await pair.directory.started.wait()
-        let closing = Task { await pair.server.close(within: TestTimeout.wait) }
+        let closing = Task { await pair.server.close(timeout: TestTimeout.wait) }
         await pair.server.awaitClosing()
         pair.directory.go.send()
         // The call that ran when the close began is answered.
@@ -42,7 +42,7 @@ struct EndingTests {
         let directory = try await pair.client.root
         let task = Task { () -> Int in try await directory.hold() }
         await pair.directory.started.wait()
-        let closing = Task { await pair.client.close(within: TestTimeout.wait) }
+        let closing = Task { await pair.client.close(timeout: TestTimeout.wait) }
         await pair.client.awaitClosing()
         // Calls of the peer that arrive now are refused, and so are answered.
         await expectCode(.closed) { _ = try await pair.server.root }
@@ -67,7 +67,7 @@ struct EndingTests {
             for number in 0..<600 { try await directory.note.oneWay(number) }
             try await directory.noteSlowly.oneWay(600)
         }
-        let closing = Task { await pair.client.close(within: TestTimeout.wait) }
+        let closing = Task { await pair.client.close(timeout: TestTimeout.wait) }
         await pair.server.awaitClosing()
         #expect(pair.directory.log.withLock { $0.isEmpty })
         pair.directory.gate.signal()

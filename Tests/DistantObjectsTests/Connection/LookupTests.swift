@@ -60,12 +60,12 @@ struct LookupTests {
     private enum Kind: CaseIterable, Sendable {
         case root, blockingRoot, names, blockingNames
 
-        func run(on client: Connection, _ deadline: Duration) async throws {
+        func run(on client: Connection, _ timeout: Duration) async throws {
             switch self {
-            case .root: _ = try await client.root(named: "", deadline: deadline)
-            case .blockingRoot: _ = try await onThread { try client.blockingRoot(deadline: deadline) }
-            case .names: _ = try await client.rootNames(deadline: deadline)
-            case .blockingNames: _ = try await onThread { try client.blockingRootNames(deadline: deadline) }
+            case .root: _ = try await client.root(named: "", timeout: timeout)
+            case .blockingRoot: _ = try await onThread { try client.blockingRoot(timeout: timeout) }
+            case .names: _ = try await client.rootNames(timeout: timeout)
+            case .blockingNames: _ = try await onThread { try client.blockingRootNames(timeout: timeout) }
             }
         }
     }

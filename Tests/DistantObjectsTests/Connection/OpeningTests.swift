@@ -84,13 +84,13 @@ struct OpeningTests {
     @Test("A wait for the end returns nothing after its limit or when its task is cancelled, and else the reason")
     func endedInOpening() async throws {
         let (client, server) = try await Connection.pair(first: .patient, second: .patient)
-        #expect(await client.ended(within: .milliseconds(1)) == nil)
-        let waiting = Task { await client.ended(within: TestTimeout.wait) }
+        #expect(await client.ended(timeout: .milliseconds(1)) == nil)
+        let waiting = Task { await client.ended(timeout: TestTimeout.wait) }
         waiting.cancel()
         #expect(await waiting.value == nil)
-        async let end = client.ended(within: TestTimeout.wait)
+        async let end = client.ended(timeout: TestTimeout.wait)
         await server.close()
-        for end in [await end, await client.ended(within: TestTimeout.wait)] {
+        for end in [await end, await client.ended(timeout: TestTimeout.wait)] {
             guard case .closedByPeer = end else {
                 Issue.record("the connection ended as \(String(describing: end))")
                 continue

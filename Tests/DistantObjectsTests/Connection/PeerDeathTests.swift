@@ -211,7 +211,7 @@ struct PeerDeathTests {
         await directory.started.wait()
         let call = CountedCall { _ = try await pair.connection.root }
         #expect(try await onThread { raw.read()?.kind } == 2)
-        let closed = CountedCall { await pair.connection.close(within: TestTimeout.wait) }
+        let closed = CountedCall { await pair.connection.close(timeout: TestTimeout.wait) }
         await pair.connection.awaitClosing()
         raw.close()
         await closed.expect(nil)

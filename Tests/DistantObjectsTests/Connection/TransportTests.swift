@@ -26,7 +26,7 @@ enum TransportKind: String, CaseIterable, Sendable, CustomTestStringConvertible 
         case .path:
             let place = try TemporaryFolder()
             let listener = try Listener(at: .path(place.socket), configuration: configuration)
-            defer { listener.close(closingConnectionsWithin: nil) }
+            defer { listener.stopListening() }
             async let accepted = listener.first { _ in true }
             let client = try await Connection.open(.path(place.socket), configuration: configuration)
             return Pair(client, try #require(await accepted))

@@ -38,15 +38,15 @@ struct CallContextTests {
     func deadlineInCallContext() async throws {
         let line = try await Line()
         #expect(try await line.first.timeLeft() as Int? == nil)
-        let left: Int? = try await line.first.timeLeft.call(deadline: .seconds(1_000))
+        let left: Int? = try await line.first.timeLeft(timeout: .seconds(1_000))
         #expect((1...1_000).contains(left ?? 0))
-        let further: Int? = try await line.first.furtherTimeLeft.call(deadline: .seconds(1_000))
+        let further: Int? = try await line.first.furtherTimeLeft(timeout: .seconds(1_000))
         #expect((1...1_000).contains(further ?? 0))
-        let promised: Int? = try await line.first.furtherByPromise.call(deadline: .seconds(1_000))
+        let promised: Int? = try await line.first.furtherByPromise(timeout: .seconds(1_000))
         #expect((1...1_000).contains(promised ?? 0))
         // The second process stops, too.
         await expectCode(.deadlineExceeded) {
-            let _: Int = try await line.first.waitFurther.call(deadline: .milliseconds(50))
+            let _: Int = try await line.first.waitFurther(timeout: .milliseconds(50))
         }
         // On a busy machine the deadline may pass before the second process has the call.
         if line.stations[1].started.count > 0 { await line.stations[1].stopped.wait() }

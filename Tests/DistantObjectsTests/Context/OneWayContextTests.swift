@@ -32,7 +32,7 @@ struct OneWayContextTests {
             loop.task {
                 do {
                     while true {
-                        try await sleeper.sleep.oneWay(deadline: milliseconds.map { .milliseconds($0) })
+                        try await sleeper.sleep.oneWay(timeout: milliseconds.map { .milliseconds($0) })
                     }
                 } catch {
                     self.errors.withLock { $0.append((error as? ConnectionError)?.code ?? .outcomeUnknown) }
@@ -60,9 +60,9 @@ struct OneWayContextTests {
         }
 
         /// Has the server send messages while it serves a call.
-        func fill(deadline: Duration?, waitingUpTo milliseconds: Int? = nil) {
+        func fill(callTimeout: Duration?, timeout milliseconds: Int? = nil) {
             loop.task { [client, sleeper] in
-                try await client.root.fill.call(sleeper, milliseconds, deadline: deadline)
+                try await client.root.fill(sleeper, milliseconds, timeout: callTimeout)
             }
             loop.runUntilIdle()
         }
@@ -79,7 +79,7 @@ struct OneWayContextTests {
     @Test("It waits until the deadline of the call, and is not sent then")
     func boundedInOneWayContext() throws {
         let ends = try Ends()
-        ends.fill(deadline: .milliseconds(50))
+        ends.fill(callTimeout: .milliseconds(50))
         #expect(ends.sleeper.started.withLock { $0 } == 3 && ends.server.statistics.pending == 1)
         ends.loop.advance(by: .milliseconds(49))
         #expect(ends.server.statistics.pending == 1 && ends.errors == [])
@@ -94,7 +94,7 @@ struct OneWayContextTests {
     func earlier() throws {
         for (own, call, end) in [(20, 50, 20), (80, 50, 50)] {
             let ends = try Ends()
-            ends.fill(deadline: .milliseconds(call), waitingUpTo: own)
+            ends.fill(callTimeout: .milliseconds(call), timeout: own)
             ends.loop.advance(by: .milliseconds(end - 1))
             #expect(ends.server.statistics.pending == 1 && ends.errors == [])
             ends.loop.advance(by: .milliseconds(1))
@@ -107,7 +107,7 @@ struct OneWayContextTests {
     @Test("Without a deadline it waits on")
     func unbounded() throws {
         let ends = try Ends()
-        ends.fill(deadline: nil)
+        ends.fill(callTimeout: nil)
         ends.loop.advance(by: .seconds(20))
         #expect(ends.server.statistics.pending == 1 && ends.errors == [])
         ends.end()

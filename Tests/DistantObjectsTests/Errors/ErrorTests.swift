@@ -87,7 +87,7 @@ struct ErrorTests {
         let pair = try await Pair()
         let root = try await pair.client.root
         let late = await #expect(throws: ConnectionError.self) {
-            let _: Int = try await root.message("wait").call(deadline: .milliseconds(20))
+            let _: Int = try await root.message("wait")(timeout: .milliseconds(20))
         }
         #expect(late?.code == .deadlineExceeded && late?.context?.contains("wait") == true, "\(late as Any)")
         await pair.close()
@@ -103,7 +103,7 @@ struct ErrorTests {
             for await connection in listener { return connection as Connection? }; return nil
         }
         let connection = try await Connection.open(.path(place.socket), configuration: .patient)
-        await expectCode(.deadlineExceeded) { _ = try await connection.root(named: "", deadline: .milliseconds(20)) }
+        await expectCode(.deadlineExceeded) { _ = try await connection.root(named: "", timeout: .milliseconds(20)) }
         connection.invalidate()
         _ = await accepted.value?.ended
         listener.close()

@@ -26,12 +26,12 @@ struct RemoteTests {
         let book = try await library.find("Atlas")
         #expect(book?.title == "Atlas")
         #expect(try await library.find("nothing") == nil)
-        #expect(try await library.add.call(Book(title: "Bible"), deadline: TestTimeout.wait) == 2)
+        #expect(try await library.add(Book(title: "Bible"), timeout: TestTimeout.wait) == 2)
         try await library.slow.oneWay(1)
         #expect(try library.slow.offer(1))
         await visit.served.slept.wait(for: 2)
         try await library.clear()
-        try await library.clear.call(deadline: nil)
+        try await library.clear(timeout: nil)
         #expect(visit.served.books.withLock { $0.isEmpty })
         let counts = try await onThread {
             try library.slow.blockingOneWay(1)
@@ -45,7 +45,7 @@ struct RemoteTests {
     @Test("A deadline ends a call, and so does cancelling its task")
     func endings() async throws {
         let visit = try await Visit()
-        await expectCode(.deadlineExceeded) { _ = try await visit.library.wait.call(deadline: .milliseconds(20)) }
+        await expectCode(.deadlineExceeded) { _ = try await visit.library.wait(timeout: .milliseconds(20)) }
         let call = Task { try await visit.library.wait() }
         await visit.served.started.wait()
         call.cancel()

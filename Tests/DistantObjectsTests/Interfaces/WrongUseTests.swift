@@ -22,7 +22,13 @@ private struct WrongUse {
         WrongUse(
             "try await directory.foo(1)", "value of type 'Remote<DirectoryInterface>' has no dynamic member 'foo'"),
         WrongUse("try await directory.add(person, 3)", "extra argument in call"),
-        WrongUse("try await directory.clear(3)", "argument passed to call that takes no arguments"),
+        WrongUse(
+            "_ = try await directory.add(person, deadline: .seconds(1))",
+            "the label is `timeout:`, as in `remote.count(text, timeout: .seconds(5))`"),
+        WrongUse("try await directory.clear(deadline: .seconds(1))", "the label is `timeout:`"),
+        WrongUse("_ = try await directory.add.call(person, deadline: .seconds(1))", "call the message itself"),
+        WrongUse("try await directory.clear.call(deadline: .seconds(1))", "call the message itself"),
+        WrongUse("try await directory.clear(3)", "extra argument in call"),
         WrongUse("_ = try await directory.find(\"x\").rename(\"y\")", "must be unwrapped to refer to member 'rename'"),
         WrongUse(
             "try await directory.add.oneWay(1)", "cannot convert value of type 'Int' to expected argument type 'Person'"

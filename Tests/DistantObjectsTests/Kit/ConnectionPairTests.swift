@@ -76,7 +76,7 @@ struct ConnectionPairTests {
         let remote = try loop.run { try await pair.first.root(as: OfficeInterface.self) }
         let late = Mutex(false)
         loop.task {
-            do { _ = try await remote.hold.call(deadline: .seconds(3_600)) } catch { late.withLock { $0 = true } }
+            do { _ = try await remote.hold(timeout: .seconds(3_600)) } catch { late.withLock { $0 = true } }
         }
         loop.advance(by: .seconds(3_599))
         #expect(!late.withLock { $0 } && office.started.count == 1)

@@ -92,7 +92,7 @@ struct TestPeerTests {
         @Sendable func note(_ text: String) { outcomes.withLock { $0.append("\(text) at \(loop.now / .seconds(1))") } }
         loop.task { note("echo \(try await office.echo(1))") }
         loop.task {
-            do { _ = try await office.echo.call(2, deadline: .seconds(5)) } catch { note("late") }
+            do { _ = try await office.echo(2, timeout: .seconds(5)) } catch { note("late") }
         }
         loop.runUntilIdle()
         #expect(throws: TestLoopStalled.self) { try loop.run { try await office.metadata() } }

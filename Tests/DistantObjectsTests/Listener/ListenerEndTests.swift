@@ -34,7 +34,7 @@ struct ListenerEndTests {
         await ends.directory.started.wait()
         // One that was not taken is closed, too.
         let untaken = try await Connection.open(.path(ends.place.socket), configuration: .patient)
-        ends.listener.close(closingConnectionsWithin: TestTimeout.wait)
+        ends.listener.close(timeout: TestTimeout.wait)
         for client in ends.clients.dropFirst() + [untaken] { Self.expectGoodbye(await client.ended) }
         #expect(call.ends.count == 0 && !ends.servers[0].hasEnded)
         ends.directory.go.send()
@@ -53,7 +53,7 @@ struct ListenerEndTests {
         let root = try await ends.clients[0].root
         let call = CountedCall { let _: Int = try await root.hold() }
         await ends.directory.started.wait()
-        ends.listener.close(closingConnectionsWithin: .milliseconds(20))
+        ends.listener.close(timeout: .milliseconds(20))
         await ends.listener.ended
         await call.expect(.outcomeUnknown)
         ends.directory.go.send()
@@ -66,7 +66,7 @@ struct ListenerEndTests {
         do {
             let ends = try await Ends(2)
             (clients, servers) = (ends.clients, ends.servers)
-            if !isFreed { ends.listener.close(closingConnectionsWithin: nil) }
+            if !isFreed { ends.listener.stopListening() }
         }
         for client in clients {
             let back: Int = try await client.root.echo(7)

@@ -107,7 +107,7 @@ struct ListenerLimitTests {
             defer { child.kill() }
             // It runs as 65534 there, as this process seems to.
             do {
-                _ = try await Connection.open(.path(place.socket), waitingUpTo: TestTimeout.wait)
+                _ = try await Connection.open(.path(place.socket), timeout: TestTimeout.wait)
                 Issue.record("it was accepted")
             } catch let error as ConnectionError {
                 #expect(error.code == .peerRefused)

@@ -42,7 +42,7 @@ struct ListenerTests {
         }
         for _ in 0..<3 {
             let connection = try await Connection.open(
-                .path(place.socket), waitingUpTo: TestTimeout.wait, configuration: .patient)
+                .path(place.socket), timeout: TestTimeout.wait, configuration: .patient)
             let back: Int = try await connection.root.echo(1)
             #expect(back == 1)
             await connection.close()
@@ -59,10 +59,10 @@ struct ListenerTests {
             // The socket file of a killed server.
             if isStale { close(port_bind(place.socket, 0o600)) }
             let opening = Task {
-                try await Connection.open(.path(place.socket), waitingUpTo: TestTimeout.wait, configuration: .patient)
+                try await Connection.open(.path(place.socket), timeout: TestTimeout.wait, configuration: .patient)
             }
             await #expect(throws: ConnectionError.self) {
-                try await Connection.open(.path(place.socket), waitingUpTo: .milliseconds(5))
+                try await Connection.open(.path(place.socket), timeout: .milliseconds(5))
             }
             let listener = try Listener(at: .path(place.socket), configuration: .patient)
             let serving = Task {
@@ -81,14 +81,14 @@ struct ListenerTests {
     func waitsInVain() async throws {
         let place = try TemporaryFolder()
         let opening = Task {
-            try await Connection.open(.path(place.socket), waitingUpTo: TestTimeout.wait, configuration: .patient)
+            try await Connection.open(.path(place.socket), timeout: TestTimeout.wait, configuration: .patient)
         }
         opening.cancel()
         await #expect(throws: CancellationError.self) { try await opening.value }
         try Data().write(to: URL(filePath: place.socket))
         for path in [place.socket, String(repeating: "x", count: 500)] {
             await expectCode(.transport) {
-                _ = try await Connection.open(.path(path), waitingUpTo: TestTimeout.wait, configuration: .patient)
+                _ = try await Connection.open(.path(path), timeout: TestTimeout.wait, configuration: .patient)
             }
         }
     }

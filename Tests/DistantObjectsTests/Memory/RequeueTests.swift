@@ -56,7 +56,7 @@ import Testing
             let thieving = Task { try await onThread { thief.run() } }
             await expectCode(.deadlineExceeded) {
                 _ = try await onThread {
-                    try directory.message("echo").blocking(1, deadline: .milliseconds(100)) as Int
+                    try directory.message("echo").blocking(1, timeout: .milliseconds(100)) as Int
                 }
             }
             let before = thief.count

@@ -137,7 +137,7 @@ extension CallProperty {
         }
         #expect(back.0 == Array(0..<10) && back.1 == "b")
         await expectCode(.deadlineExceeded) {
-            try await onThread { _ = try ends.remote.hold.blocking(deadline: .milliseconds(20)) }
+            try await onThread { _ = try ends.remote.hold.blocking(timeout: .milliseconds(20)) }
         }
     }
 

@@ -76,7 +76,7 @@ extension CallProperty {
 
     static func timeOut(_ path: CallPath) async throws {
         let ends = try await path.ends()
-        await expectCode(.deadlineExceeded) { _ = try await ends.remote.hold.call(deadline: .milliseconds(20)) }
+        await expectCode(.deadlineExceeded) { _ = try await ends.remote.hold(timeout: .milliseconds(20)) }
         // On a busy machine the method may not have started.
         if ends.office.started.count > 0 { await ends.office.stopped.wait() }
         #expect(try await ends.remote.echo(2) == 2)
@@ -84,7 +84,7 @@ extension CallProperty {
 
     static func configuredTimeOut(_ path: CallPath) async throws {
         var configuration = Connection.Configuration.patient
-        configuration.callDeadline = .milliseconds(20)
+        configuration.callTimeout = .milliseconds(20)
         let ends = try await path.ends(configuration)
         await expectCode(.deadlineExceeded) { _ = try await ends.remote.hold() }
     }
@@ -159,7 +159,7 @@ extension CallProperty {
     static func context(_ path: CallPath) async throws {
         let ends = try await path.ends()
         #expect(try await ends.remote.timeLeft() == nil)
-        let left = try await ends.remote.timeLeft.call(deadline: .seconds(10_000))
+        let left = try await ends.remote.timeLeft(timeout: .seconds(10_000))
         #expect((1...10_000).contains(left ?? 0))
     }
 

@@ -117,7 +117,7 @@ extension Catalog {
         var catalog: Remote<SortedCatalogInterface>? = try await client.root(
             named: "catalog", as: SortedCatalogInterface.self)
         #expect(try await catalog!.add("Atlas") == 1)
-        #expect(try await catalog!.add.call("Almanac", deadline: nil) == 2)
+        #expect(try await catalog!.add("Almanac", timeout: nil) == 2)
         try await catalog!.add.oneWay("Annals")
         try await client.barrier()
         #expect(!catalog!.sort.isAvailable)

@@ -18,7 +18,7 @@ struct RecordedConversationTests {
         var configuration = Connection.Configuration.patient
         configuration.sharesMemory = false
         // A call with a deadline says how much of it is left, which is never the same.
-        configuration.lookupDeadline = nil
+        configuration.lookupTimeout = nil
         configuration.programName = name
         configuration.errorTypes = [NotFound.self]
         return configuration

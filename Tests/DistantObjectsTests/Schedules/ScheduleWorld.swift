@@ -165,7 +165,7 @@ final class ScheduleWorld: @unchecked Sendable {
         let limit = Duration.milliseconds(Int.random(in: 1..<300, using: &random.value))
         begun.value += 1
         Task(executorPreference: loop) { [self] in
-            await link.close(within: limit)
+            await link.close(timeout: limit)
             finished.value += 1
         }
     }
@@ -233,8 +233,8 @@ final class ScheduleWorld: @unchecked Sendable {
             let back: [UInt8] = try await object.bytes(sender, next(sender), bytes)
             if back != bytes { complain("\(size) bytes came back changed") }
         default:
-            let _: Int = try await object.message("think").call(
-                sender, next(sender), 40, deadline: .milliseconds(Int.random(in: 1..<30, using: &random.value)))
+            let _: Int = try await object.message("think")(
+                sender, next(sender), 40, timeout: .milliseconds(Int.random(in: 1..<30, using: &random.value)))
         }
     }
 }

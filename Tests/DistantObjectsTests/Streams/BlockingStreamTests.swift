@@ -117,7 +117,7 @@ struct BlockingStreamTests {
             let read: DistantStream<Int>.WithFinal<String> = try remote.summed.blocking(100)
             var iterator = read.makeBlockingIterator()
             #expect(try iterator.next() == 0)
-            #expect(throws: ConnectionError.self) { try read.blockingFinal(deadline: .zero) }
+            #expect(throws: ConnectionError.self) { try read.blockingFinal(timeout: .zero) }
             #expect(try iterator.all().count == 99)
             #expect(try read.blockingFinal() == "sum 4950")
             let skipped: DistantStream<Int>.WithFinal<String> = try remote.summed.blocking(20_000)
@@ -215,7 +215,7 @@ struct BlockingStreamTests {
         try await onThread { () throws in
             var iterator = stream.makeBlockingIterator()
             for limit in [Duration.zero, .milliseconds(1), .seconds(-1)] {
-                let error = #expect(throws: ConnectionError.self) { try iterator.next(deadline: limit) }
+                let error = #expect(throws: ConnectionError.self) { try iterator.next(timeout: limit) }
                 #expect(error?.code == .deadlineExceeded)
             }
             continuation.yield(1)
@@ -237,7 +237,7 @@ struct BlockingStreamTests {
         for value in [stream, back] {
             try await onThread { () throws in
                 let error = #expect(throws: ConnectionError.self) {
-                    try value.blockingFinal(deadline: .milliseconds(1))
+                    try value.blockingFinal(timeout: .milliseconds(1))
                 }
                 #expect(error?.code == .deadlineExceeded)
             }
@@ -310,7 +310,7 @@ struct BlockingStreamTests {
         try await onThread { () throws in
             let (source, continuation) = AsyncStream<Int>.makeStream()
             var iterator = DistantStream(source).makeBlockingIterator()
-            let error = #expect(throws: ConnectionError.self) { try iterator.next(deadline: .milliseconds(1)) }
+            let error = #expect(throws: ConnectionError.self) { try iterator.next(timeout: .milliseconds(1)) }
             #expect(error?.code == .deadlineExceeded)
             for number in 0..<200 { continuation.yield(number) }
             continuation.finish()

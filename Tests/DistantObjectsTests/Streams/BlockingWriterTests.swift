@@ -30,7 +30,7 @@ struct BlockingWriterTests {
             do {
                 while true {
                     do {
-                        try writer.blockingSend(sent.withLock { $0 }, deadline: .milliseconds(1))
+                        try writer.blockingSend(sent.withLock { $0 }, timeout: .milliseconds(1))
                         sent.withLock { $0 += 1 }
                     } catch let error as ConnectionError where error.code == .deadlineExceeded {
                         waits.send()

@@ -45,7 +45,7 @@ struct Pair {
         repeat {
             deadline *= 2
             await expectCode(.deadlineExceeded) {
-                let _: Int = try await root.message("wait").call(deadline: deadline)
+                let _: Int = try await root.message("wait")(timeout: deadline)
             }
         } while directory.started.count == 0
         await directory.stopped.wait()
@@ -102,5 +102,5 @@ extension Connection {
 extension Connection {
     /// Closes with a long limit, because the library's default could cut the connection on a busy machine.
     @discardableResult
-    func close() async -> OneWayLosses { await close(within: TestTimeout.wait) }
+    func close() async -> OneWayLosses { await close(timeout: TestTimeout.wait) }
 }

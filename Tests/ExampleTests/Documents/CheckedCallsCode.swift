@@ -92,7 +92,7 @@ enum CheckedCallsCode {
         let account = try await bank.open("Ada")
         let balance = try await account.deposit(5)
         try await account.deposit.oneWay(7)
-        let later = try await account.balance.call(deadline: .seconds(10))
+        let later = try await account.balance(timeout: .seconds(10))
         // end
         return [balance, later]
     }

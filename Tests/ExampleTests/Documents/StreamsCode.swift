@@ -119,7 +119,7 @@ enum StreamsCode {
         // Streams.md: read
         let found: DistantStream<String>.WithFinal<Summary> = try log.search.blocking("o")
         var iterator = found.makeBlockingIterator()
-        while let line = try iterator.next(deadline: patience) { show(line) }
+        while let line = try iterator.next(timeout: patience) { show(line) }
         let searched = try found.blockingFinal().searched
         // end
         // Streams.md: send

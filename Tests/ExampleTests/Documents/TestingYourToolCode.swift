@@ -73,7 +73,7 @@ enum TestingYourToolCode {
         var configuration = Connection.Configuration()
         configuration.errorTypes = [Unreadable.self]
         let words = Remote(local: Words(), configuration: configuration)
-        let count = try await words.count.call("to be or not", deadline: .seconds(5))
+        let count = try await words.count("to be or not", timeout: .seconds(5))
         await #expect(throws: Unreadable(text: "unreadable")) { try await words.count("unreadable") }
         // end
         return count
@@ -94,7 +94,7 @@ enum TestingYourToolCode {
         let words = try loop.run { try await slow.connection.root(as: WordsInterface.self) }
         let isLate = Mutex(false)
         loop.task {
-            do { _ = try await words.count.call("a b", deadline: .seconds(30)) } catch { isLate.withLock { $0 = true } }
+            do { _ = try await words.count("a b", timeout: .seconds(30)) } catch { isLate.withLock { $0 = true } }
         }
         loop.advance(by: .seconds(31))
         #expect(isLate.withLock { $0 })

@@ -85,7 +85,7 @@ enum WhereCodeRunsCode {
 
     static func wait(_ account: Remote<AccountInterface>) async throws -> Int {
         // WhereCodeRuns.md: deadline
-        let balance = try await account.deposit.call(5, deadline: .seconds(2))
+        let balance = try await account.deposit(5, timeout: .seconds(2))
         // end
         return balance
     }

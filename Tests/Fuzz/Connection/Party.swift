@@ -76,7 +76,7 @@ final class Party {
             }
             _ = try Remote<FuzzInterface>(given).later.isAvailable
         }
-        counts.spawn(on: loop) { try await root.message("wait").call(deadline: .seconds(2)) }
+        counts.spawn(on: loop) { try await root.message("wait")(timeout: .seconds(2)) }
         await counts.attempt { try await root.note.oneWay(3) }
         await counts.attempt { try await root.fail("why") }
         await counts.attempt {
@@ -124,7 +124,7 @@ final class Party {
 
     func close() {
         guard let connection else { return }
-        Task(executorPreference: loop) { await connection.close(within: .seconds(1)) }
+        Task(executorPreference: loop) { await connection.close(timeout: .seconds(1)) }
     }
 
     func invalidate() { connection?.invalidate() }

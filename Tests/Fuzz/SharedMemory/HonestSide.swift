@@ -66,12 +66,12 @@ final class HonestSide: Sendable {
         let deadline = Duration.milliseconds(1 + Int(step >> 4) * 2)
         let onLoop = step & 16 != 0
         switch step & 15 {
-        case 0: attempt { let _: Int = try peer.echo.blocking(1, deadline: deadline) }
+        case 0: attempt { let _: Int = try peer.echo.blocking(1, timeout: deadline) }
         // These block until the answer, or the end of the connection.
         case 1: attempt { let _: Int = try peer.echo.blocking(1) }
-        case 2: attempt { let _: [UInt8] = try peer.bytes.blocking(Self.large(step), deadline: deadline) }
-        case 3: attempt { try peer.note.blockingOneWay(3, deadline: deadline) }
-        case 4: attempt(onLoop: onLoop) { let _: Int = try await peer.echo.call(2, deadline: deadline) }
+        case 2: attempt { let _: [UInt8] = try peer.bytes.blocking(Self.large(step), timeout: deadline) }
+        case 3: attempt { try peer.note.blockingOneWay(3, timeout: deadline) }
+        case 4: attempt(onLoop: onLoop) { let _: Int = try await peer.echo(2, timeout: deadline) }
         case 5: attempt(onLoop: onLoop) { let _: [UInt8] = try await peer.bytes(Self.large(step)) }
         case 6: attempt(onLoop: onLoop) { try await peer.note.oneWay(4) }
         case 7: attempt(onLoop: onLoop) { try await self.connection.ping() }
@@ -86,7 +86,7 @@ final class HonestSide: Sendable {
             }
         case 11: for _ in 0..<40 { attempt { _ = try peer.note.offer(5) } }
         case 12: attempt(onLoop: onLoop) { try await self.connection.run { let _: Int = try await peer.echo(6) } }
-        case 13: attempt { _ = try connection.blockingRoot(deadline: deadline) }
+        case 13: attempt { _ = try connection.blockingRoot(timeout: deadline) }
         case 14: for _ in 0..<20 { attempt(onLoop: onLoop) { let _: Int = try await peer.echo(7) } }
         default: attempt(onLoop: onLoop) { let _: FuzzNode = try await peer.node(FuzzNode("a", [FuzzNode("b")])) }
         }

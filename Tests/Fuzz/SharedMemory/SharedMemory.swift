@@ -69,7 +69,7 @@ private func end(_ honest: HonestSide, _ peer: SharedPeer, _ script: Script) {
     case .close, .closeUnderFire:
         if script.ending == .close { peer.cease() }
         let over = DispatchGroup()
-        DispatchQueue.global().async(group: over) { _ = try? connection.blockingClose(within: .milliseconds(10)) }
+        DispatchQueue.global().async(group: over) { _ = try? connection.blockingClose(timeout: .milliseconds(10)) }
         let limit = DispatchTime.now() + .nanoseconds(Int(Bound.step))
         require(over.wait(timeout: limit) == .success, "close does not return")
     case .invalidate: connection.invalidate()

@@ -16,10 +16,10 @@ extension RemoteMessage {
     @inlinable
     @inline(__always)
     func encoded<each Argument: Codable>(
-        _ argument: repeat each Argument, deadline: Duration?, as signature: SignatureRecord
+        _ argument: repeat each Argument, timeout: Duration?, as signature: SignatureRecord
     ) throws -> OutboundMessage {
         if signature.mayBeMissing { try check(signature) }
-        return try encoded(repeat each argument, deadline: deadline)
+        return try encoded(repeat each argument, timeout: timeout)
     }
 
     @usableFromInline

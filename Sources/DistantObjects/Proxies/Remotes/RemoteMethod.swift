@@ -20,20 +20,20 @@ public struct RemoteMethod<Result, each Argument: Codable & SendableMetatype>: S
     /// It is false only for messages with a version (`since:`), and true where the object's class is not described.
     public var isAvailable: Bool { message.obstacle(to: signature) == nil }
 
-    /// Sends the message and waits for nothing but room, no longer than the deadline if there is one.
+    /// Sends the message without asking for an answer, and waits only for room: for news that nobody answers.
     ///
     /// - Parameters:
     ///   - argument: The arguments, in the order of the signature.
-    ///   - deadline: How long to wait for room; `nil` for no limit.
+    ///   - timeout: How long to wait for room; `nil` for no limit.
     /// - Throws: As `RemoteMessage.oneWay`; `ConnectionError.notAvailable`.
     @inlinable
-    public func oneWay(_ argument: repeat each Argument, deadline: Duration? = nil) async throws {
+    public func oneWay(_ argument: repeat each Argument, timeout: Duration? = nil) async throws {
         let message = message
         try await message.sendOneWay(
-            message.encoded(repeat each argument, deadline: nil, as: signature), within: deadline)
+            message.encoded(repeat each argument, timeout: nil, as: signature), within: timeout)
     }
 
-    /// Sends the message if there is room now, from any thread, without waiting.
+    /// Sends the message as `oneWay` does if there is room now: for code that must not wait, and can drop the message.
     ///
     /// - Parameter argument: The arguments, in the order of the signature.
     /// - Returns: Whether it was sent.
@@ -42,109 +42,86 @@ public struct RemoteMethod<Result, each Argument: Codable & SendableMetatype>: S
     public func offer(_ argument: repeat each Argument) throws -> Bool {
         let message = message
         return try message.offer(
-            message.encoded(repeat each argument, deadline: nil, as: signature), reportsLosses: true)
+            message.encoded(repeat each argument, timeout: nil, as: signature), reportsLosses: true)
     }
 
-    /// Sends the message from a plain thread and blocks it only until there is room, no longer than the deadline.
+    /// Sends the message as `oneWay` does, and blocks the thread until there is room: for threads that run no task.
     ///
     /// - Parameters:
     ///   - argument: The arguments, in the order of the signature.
-    ///   - deadline: How long to wait for room; `nil` for no limit.
+    ///   - timeout: How long to wait for room; `nil` for no limit.
     /// - Throws: As `RemoteMessage.blockingOneWay`; `ConnectionError.notAvailable`.
     @inlinable
-    public func blockingOneWay(_ argument: repeat each Argument, deadline: Duration? = nil) throws {
+    public func blockingOneWay(_ argument: repeat each Argument, timeout: Duration? = nil) throws {
         let message = message
         try message.sendOneWayBlocking(
-            message.encoded(repeat each argument, deadline: nil, as: signature), within: deadline)
+            message.encoded(repeat each argument, timeout: nil, as: signature), within: timeout)
     }
 }
 
 extension RemoteMethod where Result: Codable {
-    /// Sends the message and waits for its result.
+    /// Sends the message and waits for its result, without blocking a thread: what a task wants.
     ///
-    /// - Parameter argument: The arguments, in the order of the signature.
+    /// - Parameters:
+    ///   - argument: The arguments, in the order of the signature.
+    ///   - timeout: How long to wait; `nil` for the connection's `callTimeout`, if it has one.
     /// - Throws: As `RemoteMessage.callAsFunction`; `ConnectionError.notAvailable`.
     @inlinable
     @discardableResult
-    public func callAsFunction(_ argument: repeat each Argument) async throws -> Result {
+    public func callAsFunction(_ argument: repeat each Argument, timeout: Duration? = nil) async throws -> Result {
         let message = message
         return try await message.result(
-            of: message.encoded(repeat each argument, deadline: nil, as: signature), as: signature)
+            of: message.encoded(repeat each argument, timeout: timeout, as: signature), as: signature)
     }
 
-    /// Sends the message and waits for its result no longer than the deadline; `nil`: than the connection's, if it has one.
+    /// Sends the message and blocks the thread until the result is there: for threads that run no task.
     ///
     /// - Parameters:
     ///   - argument: The arguments, in the order of the signature.
-    ///   - deadline: How long to wait; `nil` for the connection's `callDeadline`, if it has one.
-    /// - Throws: As `RemoteMessage.call`; `ConnectionError.notAvailable`.
-    @inlinable
-    @discardableResult
-    public func call(_ argument: repeat each Argument, deadline: Duration?) async throws -> Result {
-        let message = message
-        return try await message.result(
-            of: message.encoded(repeat each argument, deadline: deadline, as: signature), as: signature)
-    }
-
-    /// Sends the message from a plain thread and blocks it until the result is there.
-    ///
-    /// - Parameters:
-    ///   - argument: The arguments, in the order of the signature.
-    ///   - deadline: How long to wait; `nil` for the connection's `callDeadline`, if it has one.
+    ///   - timeout: How long to wait; `nil` for the connection's `callTimeout`, if it has one.
     /// - Throws: As `RemoteMessage.blocking`; `ConnectionError.notAvailable`.
     @inlinable
     @discardableResult
-    public func blocking(_ argument: repeat each Argument, deadline: Duration? = nil) throws -> Result {
+    public func blocking(_ argument: repeat each Argument, timeout: Duration? = nil) throws -> Result {
         let message = message
         return try message.blockingResult(
-            of: message.encoded(repeat each argument, deadline: deadline, as: signature), as: signature)
+            of: message.encoded(repeat each argument, timeout: timeout, as: signature), as: signature)
     }
 }
 
 extension RemoteMethod where Result == Void {
-    /// Sends the message and waits until its method has returned.
+    /// Sends the message and waits until its method has returned, without blocking a thread: what a task wants.
     ///
-    /// - Parameter argument: The arguments, in the order of the signature.
+    /// - Parameters:
+    ///   - argument: The arguments, in the order of the signature.
+    ///   - timeout: How long to wait; `nil` for the connection's `callTimeout`, if it has one.
     /// - Throws: As `RemoteMessage.callAsFunction`; `ConnectionError.notAvailable`.
     @inlinable
-    public func callAsFunction(_ argument: repeat each Argument) async throws {
+    public func callAsFunction(_ argument: repeat each Argument, timeout: Duration? = nil) async throws {
         let message = message
         try await message.completion(
-            of: message.encoded(repeat each argument, deadline: nil, as: signature), as: signature)
+            of: message.encoded(repeat each argument, timeout: timeout, as: signature), as: signature)
     }
 
-    /// Sends the message and waits until its method has returned, no longer than the deadline.
+    /// Sends the message and blocks the thread until the method has returned: for threads that run no task.
     ///
     /// - Parameters:
     ///   - argument: The arguments, in the order of the signature.
-    ///   - deadline: How long to wait; `nil` for the connection's `callDeadline`, if it has one.
-    /// - Throws: As `RemoteMessage.call`; `ConnectionError.notAvailable`.
-    @inlinable
-    public func call(_ argument: repeat each Argument, deadline: Duration?) async throws {
-        let message = message
-        try await message.completion(
-            of: message.encoded(repeat each argument, deadline: deadline, as: signature), as: signature)
-    }
-
-    /// Sends the message from a plain thread and blocks it until the method has returned.
-    ///
-    /// - Parameters:
-    ///   - argument: The arguments, in the order of the signature.
-    ///   - deadline: How long to wait; `nil` for the connection's `callDeadline`, if it has one.
+    ///   - timeout: How long to wait; `nil` for the connection's `callTimeout`, if it has one.
     /// - Throws: As `RemoteMessage.blocking`; `ConnectionError.notAvailable`.
     @inlinable
-    public func blocking(_ argument: repeat each Argument, deadline: Duration? = nil) throws {
+    public func blocking(_ argument: repeat each Argument, timeout: Duration? = nil) throws {
         let message = message
         try message.blockingCompletion(
-            of: message.encoded(repeat each argument, deadline: deadline, as: signature), as: signature)
+            of: message.encoded(repeat each argument, timeout: timeout, as: signature), as: signature)
     }
 }
 
 // Promises: a result that is an object, used before it has come.
 extension RemoteMethod where Result: InterfaceReference {
-    /// Sends the message and returns a remote for its result without waiting for it; see ``RemoteMessage/promise(_:)``.
+    /// Sends the message and returns a remote for its result at once: for calls to an object that has not come yet.
     ///
-    /// Whether the result answers the interface shows when messages are sent to it.
+    /// See ``RemoteMessage/promise(_:)``. Whether the result answers the interface shows when messages are sent to it.
     ///
     /// - Parameter argument: The arguments, in the order of the signature.
     @inlinable
@@ -188,7 +165,7 @@ extension RemoteMethod {
     func promised(_ argument: repeat each Argument) -> DistantObject {
         let message = message
         do {
-            return try message.promised(message.encoded(repeat each argument, deadline: nil, as: signature))
+            return try message.promised(message.encoded(repeat each argument, timeout: nil, as: signature))
         } catch {
             return message.failedPromise(error)
         }
@@ -203,7 +180,7 @@ extension RemoteMethod {
     public func tailCall(_ argument: repeat each Argument) -> TailCall<Result> {
         do {
             let message = message
-            return try message.tail(message.encoded(repeat each argument, deadline: nil, as: signature))
+            return try message.tail(message.encoded(repeat each argument, timeout: nil, as: signature))
         } catch {
             return TailCall { _, _ in throw error }
         }

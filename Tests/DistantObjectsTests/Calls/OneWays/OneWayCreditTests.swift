@@ -41,9 +41,9 @@ struct OneWayCreditTests {
         let (pair, sleeper, proxy) = try await pair(3)
         for number in 0..<3 { try await proxy.sleep.oneWay(number) }
         #expect(try !proxy.sleep.offer(3))
-        await expectCode(.deadlineExceeded) { try await proxy.sleep.oneWay(4, deadline: .milliseconds(10)) }
+        await expectCode(.deadlineExceeded) { try await proxy.sleep.oneWay(4, timeout: .milliseconds(10)) }
         let error = try await onThread { () -> (any Error)? in
-            do { try proxy.sleep.blockingOneWay(5, deadline: .milliseconds(10)) } catch { return error }
+            do { try proxy.sleep.blockingOneWay(5, timeout: .milliseconds(10)) } catch { return error }
             return nil
         }
         #expect((error as? ConnectionError)?.code == .deadlineExceeded)

@@ -26,17 +26,17 @@ struct ChildEndTests {
         arguments: [ChildProcess.Transport.socketpair, .pipes])
     func exitsInChildEnd(transport: ChildProcess.Transport) async throws {
         let connection = try await Self.launch(nil, over: transport, exitTimeout: TestTimeout.wait)
-        await connection.close(within: TestTimeout.wait)
+        await connection.close(timeout: TestTimeout.wait)
         #expect(connection.child?.exitStatus == .exited(0))
     }
 
     @Test("If it does not exit by itself, it is asked to end, and killed if it does not")
     func endsInChildEnd() async throws {
         let asked = try await Self.launch("stay", exitTimeout: .seconds(1))
-        await asked.close(within: TestTimeout.wait)
+        await asked.close(timeout: TestTimeout.wait)
         #expect(asked.child?.exitStatus == .signalled(SIGTERM))
         let killed = try await Self.launch("stubborn", exitTimeout: .milliseconds(20))
-        await killed.close(within: TestTimeout.wait)
+        await killed.close(timeout: TestTimeout.wait)
         #expect(killed.child?.exitStatus == .signalled(SIGKILL))
     }
 
@@ -47,7 +47,7 @@ struct ChildEndTests {
         let observer = Observer()
         let call = CountedCall { try await root.block(observer) }
         await observer.noted.wait()
-        await connection.close(within: .milliseconds(20))
+        await connection.close(timeout: .milliseconds(20))
         await call.expect(.outcomeUnknown)
         #expect(connection.child?.exitStatus == .signalled(SIGTERM))
     }
@@ -60,7 +60,7 @@ struct ChildEndTests {
         let call = Task { try await root.block(observer) }
         await observer.noted.wait()
         if beforeClose { call.cancel() }
-        let closing = Task { await connection.close(within: TestTimeout.wait) }
+        let closing = Task { await connection.close(timeout: TestTimeout.wait) }
         if !beforeClose {
             await connection.awaitClosing()
             call.cancel()
@@ -73,7 +73,7 @@ struct ChildEndTests {
     @Test("It is left alone if the configuration says so")
     func stays() async throws {
         let connection = try await Self.launch("stay", exitTimeout: nil)
-        await connection.close(within: TestTimeout.wait)
+        await connection.close(timeout: TestTimeout.wait)
         #expect(connection.child?.exitStatus == nil)
         connection.child?.kill()
         #expect(await connection.child?.waitForExit() == .signalled(SIGKILL))

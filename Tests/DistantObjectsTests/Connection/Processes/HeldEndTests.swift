@@ -172,7 +172,7 @@ private struct Holder {
             for _ in 0..<10 {
                 connections.append(
                     try await Connection.open(
-                        .path(place.socket), waitingUpTo: TestTimeout.wait, configuration: .patient))
+                        .path(place.socket), timeout: TestTimeout.wait, configuration: .patient))
             }
             let connection = connections[0]
             #expect(await third.waitForExit() == .exited(0))

@@ -206,7 +206,7 @@ private final class Helper: Sendable {
         let call = CountedCall { try await root.note("a") }
         await eventually("it is committed") { self.connection.committedCalls == 1 }
         let connection = connection
-        let close = CountedCall { await connection.close(within: TestTimeout.wait) }
+        let close = CountedCall { await connection.close(timeout: TestTimeout.wait) }
         await connection.awaitClosing()
         kill()
         await expect(call, .outcomeUnknown, .notSent)

@@ -138,7 +138,7 @@ import Testing
             let (child, _) = try ChildProcess.launch(
                 try builtProgram("FooBarServer"), arguments: ["--path", folder.socket])
             let client = try await Connection.open(
-                .path(folder.socket), waitingUpTo: TestTimeout.wait, configuration: .patient)
+                .path(folder.socket), timeout: TestTimeout.wait, configuration: .patient)
             let error = #expect(throws: ConnectionError.self) { try Listener(at: .path(folder.socket)) }
             #expect(
                 error?.message
