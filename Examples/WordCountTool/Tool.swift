@@ -40,9 +40,7 @@ struct Tool {
 
     /// Has a worker count the words of files, and waits for its end.
     static func count(_ paths: [String]) async throws -> Int {
-        var configuration = Connection.Configuration()
-        configuration.errorTypes = [WordCountError.self]
-        let worker = try await Connection.launch("wordcount-worker", configuration: configuration)
+        let worker = try await Connection.launch("wordcount-worker")
         return try await withConnection(worker) { worker in
             let counter = try await worker.root(as: CounterInterface.self)
             return try await counter.countAll(paths, Remote(vending: Printer()))

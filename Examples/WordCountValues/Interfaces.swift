@@ -9,6 +9,8 @@ public struct CounterInterface: Interface {
     public let count = Signature<WordCount, String>("count")
     /// Counts the words of several files, and notifies an observer of each.
     public let countAll = Signature<Int, [String], Remote<ObserverInterface>>("countAll")
+    /// The errors that reach the tool as the worker threw them.
+    public static var errors: [any (Error & Codable).Type] { [WordCountError.self] }
 }
 
 /// What an observer in the tool can be asked.

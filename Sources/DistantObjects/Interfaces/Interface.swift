@@ -6,6 +6,7 @@
 ///     public let add = Signature<Int, Person>("add")          // the result, then the arguments
 ///     public let find = Signature<Remote<PersonInterface>?, String>("find")
 ///     public let clear = Signature<Void>("clear", since: 2)
+///     public static var errors: [any (Error & Codable).Type] { [DirectoryError.self] }
 /// }
 /// ```
 ///
@@ -14,6 +15,19 @@
 public protocol Interface: Sendable {
     /// The signatures.
     init()
+
+    /// Errors of the methods, which callers get as they were thrown; by default none.
+    ///
+    /// They need not be in `Connection.Configuration.errorTypes`. Those of the interfaces that are extended belong to them. A call
+    /// looks for an error's name in its own interface, then in the configuration, then in other interfaces that were called over
+    /// the connection. A stream has no interface of its own: if it fails with an error whose name two of them list with different
+    /// types, a `RemoteError` says so.
+    static var errors: [any (Error & Codable).Type] { get }
+}
+
+extension Interface {
+    /// Returns no types.
+    public static var errors: [any (Error & Codable).Type] { [] }
 }
 
 /// An interface that has all signatures of another one, and more.

@@ -10,15 +10,21 @@ class AnyInterfaceShape: @unchecked Sendable {  // Immutable after `init`.
     /// The faults of the interface itself: names on the wire that two signatures share, or a base that is the interface itself.
     let faults: [String]
     @usableFromInline let baseShape: AnyInterfaceShape?
+    /// Nil if the interface and its bases list none.
+    private let errors: InterfaceErrors?
 
     fileprivate static let all = Mutex<[ObjectIdentifier: AnyInterfaceShape]>([:])
 
     /// - Parameter isCircle: Whether the interface extends itself, directly or through others.
-    fileprivate init(_ name: String, _ own: [SignatureRecord], _ base: AnyInterfaceShape?, isCircle: Bool) {
+    fileprivate init(
+        _ name: String, _ own: [SignatureRecord], _ ownErrors: [any (Error & Codable).Type], _ base: AnyInterfaceShape?,
+        isCircle: Bool
+    ) {
         self.name = name
         baseShape = base
         signatures = own + (base?.signatures ?? [])
-        for signature in own { signature.markStored() }
+        errors = ownErrors.isEmpty ? base?.errors : InterfaceErrors(ownErrors + (base?.errors?.types ?? []))
+        for signature in own { signature.markStored(errors) }
         var names: [String] = []
         for (index, signature) in signatures.enumerated()
         where signatures[..<index].contains(where: { $0.name == signature.name }) && !names.contains(signature.name) {
@@ -52,7 +58,7 @@ final class InterfaceShape<I: Interface>: AnyInterfaceShape, @unchecked Sendable
         let extending = I.self as? any Extending.Type
         let isCircle = extending.map { extends(baseType(of: $0), I.self) } ?? false
         super.init(
-            typeName(I.self), own, isCircle ? nil : extending.map { shape(ofBaseOf: $0) }, isCircle: isCircle)
+            typeName(I.self), own, I.errors, isCircle ? nil : extending.map { shape(ofBaseOf: $0) }, isCircle: isCircle)
     }
 
     /// The interface's instance, made when it is first asked for.

@@ -33,6 +33,7 @@ public struct Signature<Result, each Argument>: Sendable {
 final class SignatureRecord: Sendable {
     /// Whether it is a stored property of an interface, which lives as long as the process.
     private let storage = Atomic<Bool>(false)
+    private let listedErrors = AtomicLazyReference<InterfaceErrors>()
     let description: MessageDescription
     /// What a peer may lack.
     let version: Int?
@@ -79,8 +80,14 @@ final class SignatureRecord: Sendable {
 
     var isStored: Bool { storage.load(ordering: .relaxed) }
 
-    /// Notes that it is a stored property of an interface.
-    func markStored() { storage.store(true, ordering: .relaxed) }
+    /// The errors that its interface lists.
+    var errors: InterfaceErrors? { listedErrors.load() }
+
+    /// Notes that it is a stored property of an interface, which lists errors.
+    func markStored(_ errors: InterfaceErrors?) {
+        if let errors { _ = listedErrors.storeIfNil(errors) }
+        storage.store(true, ordering: .relaxed)
+    }
 
     /// Why objects of a class cannot answer the message, if they cannot.
     func obstacle(in other: ClassDescription) -> String? {

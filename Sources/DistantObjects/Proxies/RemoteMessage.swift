@@ -212,11 +212,13 @@ public struct RemoteMessage: Sendable {
     }
 
     @usableFromInline
-    func result<Result: Codable>(of message: consuming OutboundMessage) async throws -> Result {
+    func result<Result: Codable>(
+        of message: consuming OutboundMessage, as signature: SignatureRecord? = nil
+    ) async throws -> Result {
         let connection = try place.sending()
         defer { withExtendedLifetime(place) {} }
         let reply = try await reply(to: message, over: connection)
-        return try connection._withUnsafeGuaranteedRef { try $0.coder.result(of: reply, from: name) }
+        return try connection._withUnsafeGuaranteedRef { try $0.coder.result(of: reply, from: name, as: signature) }
     }
 
     /// Sends the message over a connection, and returns its answer as it came.
@@ -227,11 +229,11 @@ public struct RemoteMessage: Sendable {
     }
 
     @usableFromInline
-    func completion(of message: consuming OutboundMessage) async throws {
+    func completion(of message: consuming OutboundMessage, as signature: SignatureRecord? = nil) async throws {
         let connection = try place.sending()
         defer { withExtendedLifetime(place) {} }
         let reply = try await reply(to: message, over: connection)
-        try connection._withUnsafeGuaranteedRef { try $0.coder.completion(of: reply, from: name) }
+        try connection._withUnsafeGuaranteedRef { try $0.coder.completion(of: reply, from: name, as: signature) }
     }
 
     @usableFromInline
@@ -252,21 +254,23 @@ public struct RemoteMessage: Sendable {
     }
 
     @usableFromInline
-    func blockingResult<Result: Codable>(of message: consuming OutboundMessage) throws -> Result {
+    func blockingResult<Result: Codable>(
+        of message: consuming OutboundMessage, as signature: SignatureRecord? = nil
+    ) throws -> Result {
         let connection = try heldConnection()
         prepare(message, for: connection)
         let reply: Reply
         do { reply = try connection.sendCallBlocking(message) } catch { throw named(error) }
-        return try connection.coder.result(of: reply, from: name)
+        return try connection.coder.result(of: reply, from: name, as: signature)
     }
 
     @usableFromInline
-    func blockingCompletion(of message: consuming OutboundMessage) throws {
+    func blockingCompletion(of message: consuming OutboundMessage, as signature: SignatureRecord? = nil) throws {
         let connection = try heldConnection()
         prepare(message, for: connection)
         let reply: Reply
         do { reply = try connection.sendCallBlocking(message) } catch { throw named(error) }
-        try connection.coder.completion(of: reply, from: name)
+        try connection.coder.completion(of: reply, from: name, as: signature)
     }
 
     @usableFromInline

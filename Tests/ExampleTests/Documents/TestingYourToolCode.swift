@@ -18,6 +18,7 @@ enum TestingYourToolCode {
     struct WordsInterface: Interface {
         let count = Signature<Int, String>("count")
         let longest = Signature<String, String>("longest", since: 2)
+        static var errors: [any (Error & Codable).Type] { [Unreadable.self] }
     }
     // end
 
@@ -70,9 +71,7 @@ enum TestingYourToolCode {
 
     static func local() async throws -> Int {
         // TestingYourTool.md: local
-        var configuration = Connection.Configuration()
-        configuration.errorTypes = [Unreadable.self]
-        let words = Remote(local: Words(), configuration: configuration)
+        let words = Remote(local: Words())
         let count = try await words.count("to be or not", timeout: .seconds(5))
         await #expect(throws: Unreadable(text: "unreadable")) { try await words.count("unreadable") }
         // end

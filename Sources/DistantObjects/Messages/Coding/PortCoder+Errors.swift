@@ -138,10 +138,12 @@ extension PortCoder {
     }
 
     /// Decodes the error in a `Return` frame.
-    func error(in reply: Reply, from message: String) -> any Error {
+    ///
+    /// - Parameter signature: That of the call, if it is known.
+    func error(in reply: Reply, from message: String, as signature: SignatureRecord? = nil) -> any Error {
         do {
             let decoder = try decoder(reply.body, largeBytes: reply.largeBytes, tables: reply.tables)
-            let failure = try error(decoder, reply.status, from: message)
+            let failure = try error(decoder, reply.status, from: message, as: signature)
             recycle(consume decoder)
             return failure
         } catch let unreadable as UnreadableError {
@@ -154,7 +156,7 @@ extension PortCoder {
     }
 
     private func error(
-        _ decoder: ObjectDecoder, _ status: ReturnStatus, from message: String
+        _ decoder: ObjectDecoder, _ status: ReturnStatus, from message: String, as signature: SignatureRecord?
     ) throws -> any Error {
         if status == .refused {
             let code = try decoder.decodeTop(Int64.self)
@@ -170,8 +172,10 @@ extension PortCoder {
         let typeName = try decoder.decodeTop(String.self)
         let text = try decoder.decodeTop(String.self)
         let hasContent = try decoder.decodeTop(Bool.self)
-        if hasContent, let type = settings.errorTypes[typeName] {
-            do { return try content(type, decoder) } catch {
+        if hasContent {
+            do {
+                if let type = try errorType(named: typeName, as: signature) { return try content(type, decoder) }
+            } catch {
                 throw UnreadableError(
                     remote: RemoteError(
                         typeName: typeName, message: text, decodingFailure: sentence(for: error)))

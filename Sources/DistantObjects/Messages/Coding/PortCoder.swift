@@ -16,6 +16,8 @@ public final class PortCoder: Sendable {
     let settings: CoderSettings
     /// Counts what views keep, from the first view on.
     private let kept = AtomicLazyReference<KeptMessages>()
+    /// From the first call of an interface on that lists errors.
+    private let interfaceErrors = AtomicLazyReference<KnownErrors>()
 
     init(_ settings: CoderSettings) { self.settings = settings }
 
@@ -35,6 +37,22 @@ public final class PortCoder: Sendable {
         // Makes the class's table now, because user code may run here. It may not run later, when the message is written.
         if let mismatch = ClassMessages.of(object)._withUnsafeGuaranteedRef({ $0.mismatch }) { throw mismatch }
         return object
+    }
+
+    /// Decodes the errors of an interface from now on.
+    func learn(_ errors: InterfaceErrors) {
+        (interfaceErrors.load() ?? interfaceErrors.storeIfNil(KnownErrors())).add(errors)
+    }
+
+    /// The type of an error that the peer throws; nil for a `RemoteError`.
+    ///
+    /// - Parameter signature: That of the call that it answers, if that is known: its interface goes first.
+    /// - Throws: `KnownErrors.AmbiguousError`.
+    func errorType(
+        named name: String, as signature: SignatureRecord?
+    ) throws(KnownErrors.AmbiguousError) -> (any (Error & Codable).Type)? {
+        if let type = signature?.errors?.type(named: name) ?? settings.errorTypes[name] { return type }
+        return try interfaceErrors.load()?.type(named: name)
     }
 
     // MARK: Messages
@@ -95,9 +113,11 @@ public final class PortCoder: Sendable {
         CoderPool.put(decoder, settings)
     }
 
-    func result<Result: Codable>(of reply: Reply, from message: @autoclosure () -> String) throws -> Result {
+    func result<Result: Codable>(
+        of reply: Reply, from message: @autoclosure () -> String, as signature: SignatureRecord?
+    ) throws -> Result {
         defer { finish(reply) }
-        guard reply.status == .result else { throw error(in: reply, from: message()) }
+        guard reply.status == .result else { throw error(in: reply, from: message(), as: signature) }
         do {
             let decoder = try decoder(reply.body, largeBytes: reply.largeBytes, tables: reply.tables)
             let result = try decoder.decodeTop(Result.self)
@@ -116,9 +136,11 @@ public final class PortCoder: Sendable {
         }
     }
 
-    func completion(of reply: Reply, from message: @autoclosure () -> String) throws {
+    func completion(
+        of reply: Reply, from message: @autoclosure () -> String, as signature: SignatureRecord?
+    ) throws {
         defer { finish(reply) }
-        guard reply.status == .result else { throw error(in: reply, from: message()) }
+        guard reply.status == .result else { throw error(in: reply, from: message(), as: signature) }
         // A result that the caller does not ask for is not decoded, but it has to be well-formed.
         if reply.isWithoutValue, reply.tables == nil { return }
         do {

@@ -8,8 +8,9 @@ extension RemoteMessage {
 
     /// - Throws: `ConnectionError.notAvailable` if the object is known not to answer the message.
     @usableFromInline
-    func check(_ signature: SignatureRecord) throws {
+    func prepare(_ signature: SignatureRecord) throws {
         if let obstacle = obstacle(to: signature) { throw signature.notAvailable(obstacle) }
+        if let errors = signature.errors { place.heldConnection?.coder.learn(errors) }
     }
 
     /// Encodes the arguments, unless the peer is known to lack the message.
@@ -18,33 +19,33 @@ extension RemoteMessage {
     func encoded<each Argument: Codable>(
         _ argument: repeat each Argument, timeout: Duration?, as signature: SignatureRecord
     ) throws -> OutboundMessage {
-        if signature.mayBeMissing { try check(signature) }
+        if signature.needsPreparation { try prepare(signature) }
         return try encoded(repeat each argument, timeout: timeout)
     }
 
     @usableFromInline
     @inline(__always)
     func result<Result: Codable>(
-        of message: consuming OutboundMessage, as signature: SignatureRecord
+        of message: consuming OutboundMessage, checking signature: SignatureRecord
     ) async throws -> Result {
-        do { return try await result(of: message) } catch { throw explained(error, signature) }
+        do { return try await result(of: message, as: signature) } catch { throw explained(error, signature) }
     }
 
     @usableFromInline
-    func completion(of message: consuming OutboundMessage, as signature: SignatureRecord) async throws {
-        do { try await completion(of: message) } catch { throw explained(error, signature) }
+    func completion(of message: consuming OutboundMessage, checking signature: SignatureRecord) async throws {
+        do { try await completion(of: message, as: signature) } catch { throw explained(error, signature) }
     }
 
     @usableFromInline
     func blockingResult<Result: Codable>(
-        of message: consuming OutboundMessage, as signature: SignatureRecord
+        of message: consuming OutboundMessage, checking signature: SignatureRecord
     ) throws -> Result {
-        do { return try blockingResult(of: message) } catch { throw explained(error, signature) }
+        do { return try blockingResult(of: message, as: signature) } catch { throw explained(error, signature) }
     }
 
     @usableFromInline
-    func blockingCompletion(of message: consuming OutboundMessage, as signature: SignatureRecord) throws {
-        do { try blockingCompletion(of: message) } catch { throw explained(error, signature) }
+    func blockingCompletion(of message: consuming OutboundMessage, checking signature: SignatureRecord) throws {
+        do { try blockingCompletion(of: message, as: signature) } catch { throw explained(error, signature) }
     }
 
     /// Explains the refusal of a peer that does not describe its classes and does not know the message.
@@ -58,7 +59,10 @@ extension RemoteMessage {
 
 extension SignatureRecord {
     /// Whether a peer may do without it.
-    @usableFromInline var mayBeMissing: Bool { version != nil }
+    var mayBeMissing: Bool { version != nil }
+
+    /// Whether more has to be done before it is sent than to encode the arguments.
+    @usableFromInline var needsPreparation: Bool { version != nil || errors != nil }
 
     fileprivate func notAvailable(_ reason: String, _ underlying: (any Error)? = nil) -> ConnectionError {
         ConnectionError(

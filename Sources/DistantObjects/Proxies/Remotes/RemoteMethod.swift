@@ -71,7 +71,7 @@ extension RemoteMethod where Result: Codable {
     public func callAsFunction(_ argument: repeat each Argument, timeout: Duration? = nil) async throws -> Result {
         let message = message
         return try await message.result(
-            of: message.encoded(repeat each argument, timeout: timeout, as: signature), as: signature)
+            of: message.encoded(repeat each argument, timeout: timeout, as: signature), checking: signature)
     }
 
     /// Sends the message and blocks the thread until the result is there: for threads that run no task.
@@ -85,7 +85,7 @@ extension RemoteMethod where Result: Codable {
     public func blocking(_ argument: repeat each Argument, timeout: Duration? = nil) throws -> Result {
         let message = message
         return try message.blockingResult(
-            of: message.encoded(repeat each argument, timeout: timeout, as: signature), as: signature)
+            of: message.encoded(repeat each argument, timeout: timeout, as: signature), checking: signature)
     }
 }
 
@@ -100,7 +100,7 @@ extension RemoteMethod where Result == Void {
     public func callAsFunction(_ argument: repeat each Argument, timeout: Duration? = nil) async throws {
         let message = message
         try await message.completion(
-            of: message.encoded(repeat each argument, timeout: timeout, as: signature), as: signature)
+            of: message.encoded(repeat each argument, timeout: timeout, as: signature), checking: signature)
     }
 
     /// Sends the message and blocks the thread until the method has returned: for threads that run no task.
@@ -113,7 +113,7 @@ extension RemoteMethod where Result == Void {
     public func blocking(_ argument: repeat each Argument, timeout: Duration? = nil) throws {
         let message = message
         try message.blockingCompletion(
-            of: message.encoded(repeat each argument, timeout: timeout, as: signature), as: signature)
+            of: message.encoded(repeat each argument, timeout: timeout, as: signature), checking: signature)
     }
 }
 
