@@ -49,11 +49,16 @@ public struct ArchivedGraph: Sendable {
     }
 
     /// Makes a graph to show, which may contain what no layout has: repeated keys, and plain values among the objects.
-    package init(showing objects: [ArchivedObject], root: Int) {
+    ///
+    /// - Parameter objects: The first one is the root.
+    package init(showing objects: [ArchivedObject]) {
         archiver = nil
         version = 0
         self.objects = ArchivedObjects(added: objects)
-        lentRoots = ArchivedRecord(typeName: "", storedKeys: ["root"], values: [.reference(root)])
+        lentRoots =
+            objects.isEmpty
+            ? ArchivedRecord(typeName: "", storedKeys: [], values: [])
+            : ArchivedRecord(typeName: "", storedKeys: ["root"], values: [.reference(0)])
     }
 
     init(_ layout: CompactLayout) {

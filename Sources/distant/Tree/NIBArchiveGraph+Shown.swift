@@ -7,7 +7,7 @@ extension NIBArchiveGraph {
     /// The objects for a tree: strings and numbers as values, and the elements of lists without their common key.
     func shown() -> ArchivedGraph {
         let names = classes.map { $0.name.description }
-        return ArchivedGraph(showing: objects.map { Self.shown($0, names[$0.classIndex]) }, root: 0)
+        return ArchivedGraph(showing: objects.map { Self.shown($0, names[$0.classIndex]) })
     }
 
     private static func shown(_ object: NIBArchiveObject, _ className: String) -> ArchivedObject {

@@ -61,6 +61,8 @@ struct ExchangeTests {
         var configuration = Connection.Configuration()
         configuration.handshakeTimeout = TestTimeout.wait
         configuration.lookupTimeout = nil
+        // On a busy machine a look-up takes longer, and then asks the peer what it has vended.
+        configuration.lookupPatience = TestTimeout.wait
         configuration.sharesMemory = false
         configuration.programName = name
         return configuration

@@ -119,6 +119,19 @@ struct NIBArchiveToolTests {
         return String(repeating: "0", count: digits - text.count) + text
     }
 
+    @Test("An archive without objects prints as a tree and as JSON")
+    func noObjectsInNIBArchiveTool() async throws {
+        let path = scratch.path("none.nib")
+        let none = NIBArchiveBytes.Table([])
+        try Data(NIBArchiveBytes.file(objects: none, classes: none)).write(to: URL(fileURLWithPath: path))
+        for arguments in [
+            ["dump", path], ["dump", "--json", path], ["convert", "--to", "json", path, path + ".json"],
+        ] {
+            let outcome = try await run(arguments)
+            #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(arguments): \(outcome.errors)")
+        }
+    }
+
     @Test("Each NIBArchive is good, prints as a tree, and its JSON has what a reader in Python finds")
     func othersInNIBArchiveTool() async throws {
         let paths = try Fixtures.write(Fixtures.nibArchives(), into: scratch.path("good"))
