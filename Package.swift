@@ -37,7 +37,9 @@ let package = Package(
             name: "DistantTesting", dependencies: ["DistantObjects", "PortTransport"], swiftSettings: settings),
         .executableTarget(name: "distant", dependencies: ["KeyedArchive", "DistantObjects"], swiftSettings: settings),
         .target(name: "ExampleConsole", path: "Examples/Console", swiftSettings: settings),
-        .target(name: "FooBar", dependencies: ["DistantObjects"], path: "Examples/FooBar", swiftSettings: settings),
+        .target(
+            name: "FooBar", dependencies: ["DistantObjects", "KeyedArchive"], path: "Examples/FooBar",
+            swiftSettings: settings),
         .executableTarget(
             name: "FooBarServer", dependencies: ["FooBar", "DistantObjects", "ExampleConsole"],
             path: "Examples/FooBarServer", swiftSettings: settings),
@@ -97,7 +99,8 @@ let package = Package(
             path: "Tests/Torture", exclude: ["faults.py"], swiftSettings: settings),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
         .executableTarget(
-            name: "allocation-count", dependencies: ["CAllocationCount", "DistantObjects", "FooBar"],
+            name: "allocation-count",
+            dependencies: ["CAllocationCount", "DistantObjects", "FooBar", "KeyedArchive"],
             path: "Tests/AllocationCount", swiftSettings: settings),
         .target(
             name: "TestSupport", dependencies: ["KeyedArchive", "DistantObjects"], path: "Tests/TestSupport",
@@ -115,8 +118,8 @@ let package = Package(
         .testTarget(
             name: "DistantObjectsTests",
             dependencies: [
-                "DistantObjects", "DistantTesting", "PortTransport", "CPortShims", "FooBarServer", "killed-peer",
-                "TestSupport",
+                "DistantObjects", "DistantTesting", "KeyedArchive", "PortTransport", "CPortShims", "FooBarServer",
+                "killed-peer", "TestSupport",
             ],
             exclude: [
                 "Recordings/before-descriptions.frames", "Recordings/interfaces.frames",

@@ -1,4 +1,4 @@
-public import DistantObjects
+public import KeyedArchive
 
 /// A list of Foos; sent by copy together with its Foos.
 public final class Bar: ObjectCoding {

@@ -1,4 +1,4 @@
-public import DistantObjects
+public import KeyedArchive
 
 /// A person with a name and an age; sent by copy.
 public final class Foo: ObjectCoding {

@@ -1,6 +1,7 @@
 import CAllocationCount
 import DistantObjects
 import FooBar
+import KeyedArchive
 
 // Prints how many blocks of memory each of some works allocates, on both ends of a connection together: `work blocks`; how
 // many bytes an idle connection keeps: `idle-connection bytes`; or that they are not counted here.

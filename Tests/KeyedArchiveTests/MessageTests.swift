@@ -262,9 +262,9 @@ struct MessageTests {
         #expect(try KeyedArchiver.deepCopy(of: Twice()).data[0] == 5)
     }
 
-    final class Remote: ExternallyCodable {
-        func external(for owner: AnyObject?) throws -> ExternalValue { .object(self) }
-        static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self {
+    final class Remote: _ExternallyCodable {
+        func _external(for owner: AnyObject?) throws -> _ExternalValue { .object(self) }
+        static func _value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self {
             guard let value = object as? Self else { throw ArchiveError(.typeMismatch, "another object") }
             return value
         }
@@ -291,9 +291,9 @@ struct MessageTests {
     }
 
     /// An object that can be archived, and travels by reference if possible.
-    final class Both: ObjectCoding, ExternallyCodable {
-        func external(for owner: AnyObject?) throws -> ExternalValue { .object(self) }
-        static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self {
+    final class Both: ObjectCoding, _ExternallyCodable {
+        func _external(for owner: AnyObject?) throws -> _ExternalValue { .object(self) }
+        static func _value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self {
             guard let value = object as? Self else { throw ArchiveError(.typeMismatch, "another object") }
             return value
         }

@@ -198,9 +198,9 @@ extension Connection {
         let references = try (reply.tables?.references ?? []).map { reference in
             switch reference {
             case let proxy as DistantObject:
-                if case .object(let object) = try proxy.external(for: owner) { return object }
+                if case .object(let object) = try proxy._external(for: owner) { return object }
             case let blob as SharedBlob:
-                if case .bytes = blob.bytes.externalBytes(for: owner) { isKnown = false }
+                if case .bytes = blob.bytes._externalBytes(for: owner) { isKnown = false }
             default:
                 if owner !== coder, case .stream = entry(of: reference) { isKnown = false }
             }

@@ -1,4 +1,4 @@
-@_exported public import KeyedArchive
+public import KeyedArchive
 @_exported public import PortTransport
 import Synchronization
 

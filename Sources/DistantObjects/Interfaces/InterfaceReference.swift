@@ -1,7 +1,7 @@
 /// A reference to an object that is used by an ``Interface``: a `Remote`.
 ///
 /// Do not conform types of your own.
-public protocol InterfaceReference: Codable, Sendable {
+public protocol _InterfaceReference: Codable, Sendable {
     /// The interface.
     associatedtype I: Interface
 }

@@ -1,3 +1,4 @@
+import KeyedArchive
 import Synchronization
 
 /// An interface without its type: its name and its signatures, those of its bases included.

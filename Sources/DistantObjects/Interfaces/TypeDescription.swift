@@ -59,7 +59,7 @@ public struct TypeDescription: Hashable, Sendable {
         let isGeneric = ownName.utf8.contains(UInt8(ascii: "<"))
         guard isGeneric || type is AnyClass else { return TypeDescription(.value, ownName) }
         if isGeneric, let described = type as? any DescribedType.Type { return described.typeDescription }
-        guard type is any ExternallyCodable.Type else { return TypeDescription(.value, ownName) }
+        guard type is any _ExternallyCodable.Type else { return TypeDescription(.value, ownName) }
         let interface = (type as? any Implements.Type).map { name(ofInterfaceOf: $0) }
         return TypeDescription(.reference, interface ?? "")
     }

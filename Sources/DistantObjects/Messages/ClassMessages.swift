@@ -1,3 +1,4 @@
+import KeyedArchive
 import Synchronization
 
 /// The message table of one class in the form that connections use.

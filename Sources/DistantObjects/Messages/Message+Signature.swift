@@ -83,7 +83,7 @@ extension Message {
     ///   - path: The signature in the interface.
     ///   - method: The method that answers the message, as `Class.method`, or a closure that returns it for an object.
     public init<
-        I: Interface, Reference: InterfaceReference, Object: Vendable & Implements & SendableMetatype,
+        I: Interface, Reference: _InterfaceReference, Object: Vendable & Implements & SendableMetatype,
         each Argument: Codable & SendableMetatype
     >(
         _ path: KeyPath<I, Signature<Reference, repeat each Argument>>,
@@ -98,7 +98,7 @@ extension Message {
     ///   - path: The signature in the interface.
     ///   - method: The method that answers the message, as `Class.method`, or a closure that returns it for an object.
     public init<
-        I: Interface, Reference: InterfaceReference, Object: Vendable & Implements & SendableMetatype,
+        I: Interface, Reference: _InterfaceReference, Object: Vendable & Implements & SendableMetatype,
         each Argument: Codable & SendableMetatype
     >(
         _ path: KeyPath<I, Signature<Reference?, repeat each Argument>>,
@@ -113,7 +113,7 @@ extension Message {
     ///   - path: The signature in the interface.
     ///   - method: The method that answers the message, as `Class.method`, or a closure that returns it for an object.
     public init<
-        I: Interface, Reference: InterfaceReference, Object: Vendable & Implements & SendableMetatype,
+        I: Interface, Reference: _InterfaceReference, Object: Vendable & Implements & SendableMetatype,
         each Argument: Codable & SendableMetatype
     >(
         _ path: KeyPath<I, Signature<Reference, repeat each Argument>>,
@@ -128,7 +128,7 @@ extension Message {
     ///   - path: The signature in the interface.
     ///   - method: The method that answers the message, as `Class.method`, or a closure that returns it for an object.
     public init<
-        I: Interface, Reference: InterfaceReference, Object: Vendable & Implements & SendableMetatype,
+        I: Interface, Reference: _InterfaceReference, Object: Vendable & Implements & SendableMetatype,
         each Argument: Codable & SendableMetatype
     >(
         _ path: KeyPath<I, Signature<Reference?, repeat each Argument>>,
@@ -143,7 +143,7 @@ extension Message {
     ///   - path: The signature in the interface.
     ///   - method: The method that answers the message, as `Class.method`, or a closure that returns it for an object.
     public init<
-        I: Interface, Reference: InterfaceReference, Object: Vendable & Implements & SendableMetatype,
+        I: Interface, Reference: _InterfaceReference, Object: Vendable & Implements & SendableMetatype,
         each Argument: Codable & SendableMetatype
     >(
         _ path: KeyPath<I, Signature<Reference, repeat each Argument>>,
@@ -158,7 +158,7 @@ extension Message {
     ///   - path: The signature in the interface.
     ///   - method: The method that answers the message, as `Class.method`, or a closure that returns it for an object.
     public init<
-        I: Interface, Reference: InterfaceReference, Object: Vendable & Implements & SendableMetatype,
+        I: Interface, Reference: _InterfaceReference, Object: Vendable & Implements & SendableMetatype,
         each Argument: Codable & SendableMetatype
     >(
         _ path: KeyPath<I, Signature<Reference?, repeat each Argument>>,

@@ -102,8 +102,8 @@ final class MessageBody: Sendable {
 }
 
 /// An object that answers with a reference to itself.
-private struct Itself: ByReferenceCodable {
+private struct Itself: _ByReferenceCodable {
     let object: AnyObject
 
-    func external(for owner: AnyObject?) -> ExternalValue { .object(object) }
+    func _external(for owner: AnyObject?) -> _ExternalValue { .object(object) }
 }

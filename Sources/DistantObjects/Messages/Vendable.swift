@@ -35,16 +35,17 @@ public import KeyedArchive
 ///     func total() -> Int { 100 }
 /// }
 /// ```
-public protocol Vendable: AnyObject, Sendable, ByReferenceCodable {
+public protocol Vendable: AnyObject, Sendable, _ByReferenceCodable {
     /// The type whose methods the table lists: this class, or the superclass that conforms.
     associatedtype MessageTarget: AnyObject = Self
 
     /// The messages that other processes may send. Read once for each class.
-    @MessageTableBuilder<MessageTarget>
+    @MessageTable<MessageTarget>.Builder
     static var messages: MessageTable<MessageTarget> { get }
 
     /// What is sent instead of this object. Called each time the object is encoded for a connection.
     ///
+    /// - Parameter coder: The coder of the message, which tells who gets it.
     /// - Returns: `nil` (the default) to send the object itself, by reference.
     /// - Throws: An error of its own if nothing can be sent.
     func replacementObject(for coder: PortCoder) throws -> PortReplacement?
@@ -60,7 +61,7 @@ extension Vendable {
     ///
     /// - Throws: `ConnectionError.notEncodable` where there is no connection, `.interfaceMismatch` if the class does not list
     ///   all messages of the interface it ``Implements``.
-    public func external(for owner: AnyObject?) throws -> ExternalValue {
+    public func _external(for owner: AnyObject?) throws -> _ExternalValue {
         guard let port = owner as? PortCoder else { throw ConnectionError.needsConnection(Self.self) }
         switch try replacementObject(for: port) {
         case .reference(let replacement): return .object(try port.vended(replacement))

@@ -36,7 +36,7 @@ public struct ByCopy<Object: ObjectCoding>: Codable {
 /// Sends one argument or result by reference, without a call to its `replacementObject(for:)`.
 ///
 /// It leaves no trace on the wire: the receiver declares `DistantObject`, or the plain type in the object's own process.
-public struct ByReference<Object: Vendable>: ByReferenceCodable {
+public struct ByReference<Object: Vendable>: _ByReferenceCodable {
     /// The object that is referred to.
     public let object: Object
 
@@ -48,7 +48,7 @@ public struct ByReference<Object: Vendable>: ByReferenceCodable {
     /// The object that is entered into the message's table of references.
     ///
     /// - Throws: `ConnectionError.notEncodable` where there is no connection.
-    public func external(for owner: AnyObject?) throws -> ExternalValue {
+    public func _external(for owner: AnyObject?) throws -> _ExternalValue {
         guard let port = owner as? PortCoder else { throw ConnectionError.needsConnection(Object.self) }
         return .object(try port.vended(object))
     }
@@ -56,8 +56,8 @@ public struct ByReference<Object: Vendable>: ByReferenceCodable {
     /// The object itself, in its own process.
     ///
     /// - Throws: What `Object` throws if the object is none of its own.
-    public static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> ByReference<Object> {
-        ByReference(try Object.value(ofExternal: object, owner: owner))
+    public static func _value(ofExternal object: AnyObject, owner: AnyObject?) throws -> ByReference<Object> {
+        ByReference(try Object._value(ofExternal: object, owner: owner))
     }
 }
 

@@ -1,3 +1,5 @@
+public import KeyedArchive
+
 /// A proxy: it stands for an object of another process and sends it messages.
 ///
 /// ```swift
@@ -13,7 +15,7 @@
 /// `DistantObject`. Messages to it go over a connection within this process, which is opened for the first one, so they are
 /// sent as between processes. `local(as:)` returns the object itself.
 @dynamicMemberLookup
-public final class DistantObject: ByReferenceCodable, Sendable {
+public final class DistantObject: _ByReferenceCodable, Sendable {
     @usableFromInline let place: MessagePlace
 
     init(_ id: ObjectID, of described: DescribedClass? = nil, on connection: Connection) {
@@ -64,7 +66,7 @@ public final class DistantObject: ByReferenceCodable, Sendable {
     /// - Throws: `ConnectionError.foreignReference` if the proxy belongs to another connection; the error of a promise that
     ///   could not be sent.
     @_documentation(visibility: internal)
-    public func external(for owner: AnyObject?) throws -> ExternalValue {
+    public func _external(for owner: AnyObject?) throws -> _ExternalValue {
         guard let port = owner as? PortCoder else { throw ConnectionError.needsConnection(DistantObject.self) }
         if case .failed(let error) = place.promise { throw error }
         if let connection, connection.coder === port { return .object(self) }
@@ -110,12 +112,12 @@ extension DistantObject: CustomStringConvertible {
     }
 }
 
-extension ByReferenceCodable {
+extension _ByReferenceCodable {
     /// The object itself in its own process, a proxy in another.
     ///
     /// - Throws: `ConnectionError.wrongArgument` if the object lives in the other process or has another type.
     @_documentation(visibility: internal)
-    public static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self {
+    public static func _value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self {
         let object = (object as? DistantObject)?.place.object ?? object
         if let exact = object as? Self { return exact }
         if Self.self == DistantObject.self, let local = object as? any Vendable,

@@ -2,7 +2,7 @@ import KeyedArchive
 
 // Promises: the result of a message as the target or an argument of further messages, before it has come.
 extension RemoteMessage {
-    /// Sends the message and returns a proxy for its result without waiting for it.
+    /// Sends the message and returns a proxy for its result at once: for calls to an object that has not come yet.
     ///
     /// Messages to the proxy are sent at once, too, so that several calls that depend on each other take one round trip:
     ///

@@ -143,10 +143,10 @@ final class RootDirectory: Vendable {
 }
 
 /// A root on its way to the peer.
-private struct RootReference: ByReferenceCodable {
+private struct RootReference: _ByReferenceCodable {
     let object: any Vendable
 
-    func external(for owner: AnyObject?) throws -> ExternalValue {
+    func _external(for owner: AnyObject?) throws -> _ExternalValue {
         guard let port = owner as? PortCoder else { throw ConnectionError.needsConnection(type(of: object)) }
         return .object(try port.vended(object))
     }

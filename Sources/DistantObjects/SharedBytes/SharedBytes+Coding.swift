@@ -17,7 +17,7 @@ protocol BlobSender: AnyObject {
 }
 
 /// Bytes as an object of a message's table.
-final class SharedBlob: ExternalByteObject, Sendable {
+final class SharedBlob: _ExternalByteObject, Sendable {
     let bytes: SharedBytes
 
     init(_ bytes: SharedBytes) { self.bytes = bytes }
@@ -27,13 +27,13 @@ final class SharedBlob: ExternalByteObject, Sendable {
     }
 }
 
-extension SharedBytes: ExternalByteCodable {
+extension SharedBytes: _ExternalByteCodable {
     /// Fewer bytes are copied: to mention them would cost as much.
     private static let worthwhile = 4 << 10
 
     /// What is written into a message or an archive.
     @_documentation(visibility: internal)
-    public func externalBytes(for owner: AnyObject?) -> ExternalBytes {
+    public func _externalBytes(for owner: AnyObject?) -> _ExternalBytes {
         let blob = SharedBlob(self)
         guard count >= Self.worthwhile, let sender = owner as? any BlobSender else { return .bytes(blob) }
         if isShared, sender.mayMention(self) { return .place(blob) }
@@ -45,7 +45,7 @@ extension SharedBytes: ExternalByteCodable {
     ///
     /// - Throws: `ConnectionError.wrongArgument` if it is another object.
     @_documentation(visibility: internal)
-    public static func value(ofExternal object: AnyObject) throws -> SharedBytes {
+    public static func _value(ofExternal object: AnyObject) throws -> SharedBytes {
         guard let blob = object as? SharedBlob else {
             throw ConnectionError(.wrongArgument, "expected bytes, found an object", context: "SharedBytes")
         }

@@ -205,38 +205,38 @@ extension DistantStream {
 
 // MARK: Coding
 
-extension DistantStream: ByReferenceCodable {
+extension DistantStream: _ByReferenceCodable {
     /// What is entered into the message's table of references.
     ///
     /// - Throws: `ConnectionError.notAvailable` if the other process does not know streams.
     @_documentation(visibility: internal)
-    public func external(for owner: AnyObject?) throws -> ExternalValue {
-        try content.external(for: owner, as: Self.self)
+    public func _external(for owner: AnyObject?) throws -> _ExternalValue {
+        try content._external(for: owner, as: Self.self)
     }
 
     /// The stream that the message's table names.
     ///
     /// - Throws: `ConnectionError.wrongArgument` if it is no stream.
     @_documentation(visibility: internal)
-    public static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self {
+    public static func _value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self {
         Self(try StreamContent(ofExternal: object, as: Self.self))
     }
 }
 
-extension DistantStream.WithFinal: ByReferenceCodable {
+extension DistantStream.WithFinal: _ByReferenceCodable {
     /// What is entered into the message's table of references.
     ///
     /// - Throws: `ConnectionError.notAvailable` if the other process does not know streams.
     @_documentation(visibility: internal)
-    public func external(for owner: AnyObject?) throws -> ExternalValue {
-        try content.external(for: owner, as: Self.self)
+    public func _external(for owner: AnyObject?) throws -> _ExternalValue {
+        try content._external(for: owner, as: Self.self)
     }
 
     /// The stream that the message's table names.
     ///
     /// - Throws: `ConnectionError.wrongArgument` if it is no stream.
     @_documentation(visibility: internal)
-    public static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self {
+    public static func _value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self {
         Self(try StreamContent(ofExternal: object, as: Self.self))
     }
 }

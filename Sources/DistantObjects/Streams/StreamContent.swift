@@ -42,7 +42,7 @@ struct StreamContent<Element: Codable & Sendable, Final: Codable & Sendable>: Se
     }
 
     /// What is entered into a message's table of references.
-    func external(for owner: AnyObject?, as type: Any.Type) throws -> ExternalValue {
+    func _external(for owner: AnyObject?, as type: Any.Type) throws -> _ExternalValue {
         guard let port = owner as? PortCoder else { throw ConnectionError.needsConnection(type) }
         if let connection = port.connection,
             !connection.state.withLock({ $0.session.handshake.knowsStreams || !$0.session.isOpen })

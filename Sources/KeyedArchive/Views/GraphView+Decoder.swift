@@ -15,7 +15,7 @@ extension GraphView {
             self.init(graph, place)
             return
         }
-        if Value.self is AnyClass, Value.self is any ExternallyCodable.Type == false {
+        if Value.self is AnyClass, Value.self is any _ExternallyCodable.Type == false {
             throw coder.mismatch(unqualifiedName(of: Value.self), Value.self)
         }
         try self.init(value: coder)

@@ -261,7 +261,9 @@ private final class Stand: Vendable {
 
     static var messages: MessageTable<Stand> { Message("nothing") { (_: Stand) in { () -> Void in } } }
 
-    func replacementObject(for coder: PortCoder) throws -> PortReplacement? { .reference(Substitute(gate, going)) }
+    func replacementObject(for coder: PortCoder) throws -> PortReplacement? {
+        .reference(Substitute(gate, going))
+    }
 }
 
 private final class Substitute: Vendable {

@@ -17,13 +17,13 @@ final class StateStreamReader: Sendable {
 }
 
 /// A stream value without elements.
-struct StateStream: ExternallyCodable {
+struct StateStream: _ExternallyCodable {
     let object: AnyObject
 
     init(_ object: AnyObject) { self.object = object }
 
-    func external(for owner: AnyObject?) throws -> ExternalValue { .object(object) }
-    static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> StateStream { StateStream(object) }
+    func _external(for owner: AnyObject?) throws -> _ExternalValue { .object(object) }
+    static func _value(ofExternal object: AnyObject, owner: AnyObject?) throws -> StateStream { StateStream(object) }
     func encode(to encoder: any Encoder) throws {}
     init(from decoder: any Decoder) throws { throw CancellationError() }
 }

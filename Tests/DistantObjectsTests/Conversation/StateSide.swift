@@ -4,7 +4,7 @@ import KeyedArchive
 @testable import PortTransport
 
 /// A proxy for an object of the other side.
-final class StateProxy: ByReferenceCodable, Sendable {
+final class StateProxy: _ByReferenceCodable, Sendable {
     let target: ProxyTarget
     fileprivate let dead: DeadProxies
 
@@ -20,7 +20,7 @@ final class StateProxy: ByReferenceCodable, Sendable {
 
     deinit { dead.targets.append(target) }
 
-    func external(for owner: AnyObject?) throws -> ExternalValue { .object(self) }
+    func _external(for owner: AnyObject?) throws -> _ExternalValue { .object(self) }
 }
 
 /// What freed proxies stood for, before the other side is notified.

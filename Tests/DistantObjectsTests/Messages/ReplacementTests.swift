@@ -32,6 +32,18 @@ private final class Badge: Vendable, ObjectCoding {
     }
 }
 
+/// Notes who gets it each time it is sent.
+private final class Witness: Vendable {
+    let readers = Locked<[PeerCredentials?]>([])
+
+    static var messages: MessageTable<Witness> { Message("name") { (_: Witness) in { () -> String in "witness" } } }
+
+    func replacementObject(for coder: PortCoder) throws -> PortReplacement? {
+        readers.withLock { $0.append(coder.peer) }
+        return nil
+    }
+}
+
 private struct Lost: Error, Codable {
     var badge: DistantObject
 }
@@ -99,6 +111,16 @@ struct ReplacementTests {
             #expect(name == "chief")
             let told: String = try await desk.take(Badge(owner: "traveller", travels: true))
             #expect(told == "a copy of traveller")
+        }
+    }
+
+    @Test("replacementObject(for:) can ask who gets the message")
+    func readerInHook() async throws {
+        try await withDesk { desk, client in
+            let witness = Witness()
+            let name: String = try await desk.nameOf(witness)
+            #expect(name == "witness" && client.peer != nil)
+            #expect(witness.readers.withLock { $0 } == [client.peer])
         }
     }
 

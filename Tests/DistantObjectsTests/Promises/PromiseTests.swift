@@ -1,4 +1,5 @@
 import DistantObjects
+import KeyedArchive
 import Synchronization
 import TestSupport
 import Testing

@@ -72,10 +72,10 @@ struct ForeignEntryTests {
 }
 
 /// A value that enters an object into the table of references, whatever the connection is.
-private struct Smuggled: ByReferenceCodable, Sendable {
+private struct Smuggled: _ByReferenceCodable, Sendable {
     let object: any AnyObject & Sendable
 
-    func external(for owner: AnyObject?) throws -> ExternalValue { .object(object) }
+    func _external(for owner: AnyObject?) throws -> _ExternalValue { .object(object) }
 }
 
 /// An error with such a value.

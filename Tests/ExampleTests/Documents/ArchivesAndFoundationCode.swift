@@ -5,6 +5,7 @@
     import DistantObjects
     import Foundation
     import FoundationCoding
+    import KeyedArchive
     import Testing
 
     /// The code of ArchivesAndFoundation.md.

@@ -2,6 +2,7 @@
 // It is laid out as Versions.md shows it.
 
 import DistantObjects
+import KeyedArchive
 
 /// The code of Versions.md.
 enum VersionsCode {

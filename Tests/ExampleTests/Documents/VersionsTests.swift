@@ -1,4 +1,5 @@
 import DistantObjects
+import KeyedArchive
 import TestSupport
 import Testing
 

@@ -4,9 +4,9 @@ public import KeyedArchive
 ///
 /// Conform classes to `Vendable` instead. This protocol is separate and has no class constraint because only then can the
 /// initialiser in its extension assign an existing object to `self`.
-public protocol ByReferenceCodable: ExternallyCodable {}
+public protocol _ByReferenceCodable: _ExternallyCodable {}
 
-extension ByReferenceCodable {
+extension _ByReferenceCodable {
     /// Always throws: an object by reference needs a connection.
     ///
     /// The coders of this library do not call it.

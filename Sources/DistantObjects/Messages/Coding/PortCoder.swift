@@ -1,11 +1,11 @@
 import KeyedArchive
+public import PortTransport
 import Synchronization
 
 /// Encodes and decodes the messages of one connection, as `NSPortCoder` does in Foundation.
 ///
 /// Values go by copy. Objects by reference are entered into the message's table of references, and the archive holds their
-/// index in it. Hooks such as `Vendable.replacementObject(for:)` get the coder, so that they can ask which connection the
-/// message is for.
+/// index in it. `Vendable.replacementObject(for:)` gets the coder, and can ask it who will read the message.
 public final class PortCoder: Sendable {
     /// The connection; nil once it has ended.
     ///
@@ -23,6 +23,10 @@ public final class PortCoder: Sendable {
 
     /// The connection of this coder; nil once it has ended.
     var owner: AnyObject? { attached.withLock { HeldOwner(object: $0?.object.takeUnretainedValue()) }.object }
+
+    /// The credentials of the process that gets the message, as the kernel reports them; nil over pipes, and once the
+    /// connection has ended.
+    public var peer: PeerCredentials? { (owner as? any CoderOwner)?.peer }
 
     func attach(_ owner: some CoderOwner) {
         let reference = OwnerReference(object: .passUnretained(owner))
@@ -183,6 +187,9 @@ private struct HeldOwner: @unchecked Sendable {  // Refers to a connection, whic
 
 /// The connection of a coder.
 protocol CoderOwner: AnyObject {
+    /// The credentials of the peer.
+    var peer: PeerCredentials? { get }
+
     /// Called when a message that came in fragments is decoded: its bytes no longer count towards the window.
     func consumed(largeBytes bytes: Int)
 }

@@ -1,4 +1,4 @@
-import KeyedArchive
+public import KeyedArchive
 
 /// A proxy whose messages the compiler checks: an object of another process, used by an ``Interface``.
 ///
@@ -17,7 +17,7 @@ import KeyedArchive
 ///
 /// `Remote` is a `Codable` value: as an argument, result or part of either it goes by reference.
 @dynamicMemberLookup
-public struct Remote<I: Interface>: ByReferenceCodable, InterfaceReference, Sendable {
+public struct Remote<I: Interface>: _ByReferenceCodable, _InterfaceReference, Sendable {
     /// The same object without its interface.
     public let object: DistantObject
     @usableFromInline let shape: InterfaceShape<I>
@@ -110,14 +110,14 @@ extension Remote {
 extension Remote {
     /// What is entered into the message's table of references.
     ///
-    /// - Throws: As `DistantObject.external(for:)`.
-    public func external(for owner: AnyObject?) throws -> ExternalValue { try object.external(for: owner) }
+    /// - Throws: As `DistantObject._external(for:)`.
+    public func _external(for owner: AnyObject?) throws -> _ExternalValue { try object._external(for: owner) }
 
     /// The object that a message names, used by the interface.
     ///
     /// - Throws: `ConnectionError.interfaceMismatch` if it does not answer what the interface asks.
-    public static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Remote {
-        try Remote(DistantObject.value(ofExternal: object, owner: owner))
+    public static func _value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Remote {
+        try Remote(DistantObject._value(ofExternal: object, owner: owner))
     }
 }
 

@@ -118,7 +118,7 @@ extension RemoteMethod where Result == Void {
 }
 
 // Promises: a result that is an object, used before it has come.
-extension RemoteMethod where Result: InterfaceReference {
+extension RemoteMethod where Result: _InterfaceReference {
     /// Sends the message and returns a remote for its result at once: for calls to an object that has not come yet.
     ///
     /// See ``RemoteMessage/promise(_:)``. Whether the result answers the interface shows when messages are sent to it.
@@ -131,19 +131,21 @@ extension RemoteMethod where Result: InterfaceReference {
 }
 
 extension RemoteMethod {
-    /// Sends the message and returns a remote for its result without waiting for it; see ``RemoteMessage/promise(_:)``.
+    /// Sends the message and returns a remote for its result at once: for calls to an object that has not come yet.
     ///
-    /// If the result is `nil`, what was sent to it fails with `ConnectionError.noObject`.
+    /// See ``RemoteMessage/promise(_:)``. If the result is `nil`, what was sent to it fails with `ConnectionError.noObject`.
     ///
     /// - Parameter argument: The arguments, in the order of the signature.
     @inlinable
-    public func promise<Reference: InterfaceReference>(
+    public func promise<Reference: _InterfaceReference>(
         _ argument: repeat each Argument
     ) -> Remote<Reference.I> where Result == Reference? {
         Remote(promised(repeat each argument), InterfaceShape.of(Reference.I.self))
     }
 
-    /// Sends the message and returns a proxy for its result without waiting for it; see ``RemoteMessage/promise(_:)``.
+    /// Sends the message and returns a proxy for its result at once: for calls to an object that has not come yet.
+    ///
+    /// See ``RemoteMessage/promise(_:)``.
     ///
     /// - Parameter argument: The arguments, in the order of the signature.
     @inlinable
@@ -151,9 +153,9 @@ extension RemoteMethod {
         promised(repeat each argument)
     }
 
-    /// Sends the message and returns a proxy for its result without waiting for it; see ``RemoteMessage/promise(_:)``.
+    /// Sends the message and returns a proxy for its result at once: for calls to an object that has not come yet.
     ///
-    /// If the result is `nil`, what was sent to it fails with `ConnectionError.noObject`.
+    /// See ``RemoteMessage/promise(_:)``. If the result is `nil`, what was sent to it fails with `ConnectionError.noObject`.
     ///
     /// - Parameter argument: The arguments, in the order of the signature.
     @inlinable

@@ -5,22 +5,22 @@
 ///
 /// For the modules of this package: users conform to a public protocol that refines this one.
 @_documentation(visibility: internal)
-public protocol ExternallyCodable: Codable {
+public protocol _ExternallyCodable: Codable {
     /// What to write for this value: usually the object to enter into the table.
     ///
     /// - Parameter owner: The object that uses the coder; it tells the value where it is sent.
     /// - Throws: If the value cannot be sent there.
-    func external(for owner: AnyObject?) throws -> ExternalValue
+    func _external(for owner: AnyObject?) throws -> _ExternalValue
 
     /// The value for an object of the table.
     ///
     /// - Throws: If this type cannot represent the object.
-    static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self
+    static func _value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self
 }
 
 /// The way to write an `ExternallyCodable` value.
 @_documentation(visibility: internal)
-public enum ExternalValue {
+public enum _ExternalValue {
     /// The object's place in the table.
     case object(AnyObject)
     /// A copy in the archive, in its place.
@@ -31,13 +31,13 @@ extension ObjectEncoder {
     /// Writes an object's place in the table.
     ///
     /// The same object gets the same place.
-    func writeExternal<T: ExternallyCodable>(_ value: T) throws {
+    func writeExternal<T: _ExternallyCodable>(_ value: T) throws {
         guard allowsExternals else {
             throw fail(ArchiveError(.unsupported, "objects by reference can only be sent over a connection"))
         }
         let object: AnyObject
         do {
-            switch try value.external(for: codingOwner) {
+            switch try value._external(for: codingOwner) {
             case .object(let found): object = found
             case .copy(let copy): return try writeAnyCopy(copy)
             }
@@ -67,9 +67,9 @@ extension ObjectEncoder {
 
 extension ObjectDecoder {
     /// Reads an object's place in the table, and the value for it.
-    func readExternal<T: ExternallyCodable>(_ type: T.Type) throws -> T {
+    func readExternal<T: _ExternallyCodable>(_ type: T.Type) throws -> T {
         guard input.next == Tag.external else { return try readCopy(type) }
-        return try T.value(ofExternal: try readPlace(), owner: codingOwner)
+        return try T._value(ofExternal: try readPlace(), owner: codingOwner)
     }
 
     /// Reads the place of an object, which comes next, and finds the object.
@@ -86,7 +86,7 @@ extension ObjectDecoder {
 
     /// Reads a value that its owner sent as a copy.
     @inline(never)
-    private func readCopy<T: ExternallyCodable>(_ type: T.Type) throws -> T {
+    private func readCopy<T: _ExternallyCodable>(_ type: T.Type) throws -> T {
         guard let coding = type as? any ObjectCoding.Type, input.take(Tag.reference) else {
             throw mismatch("an object by reference", type)
         }

@@ -13,7 +13,7 @@ extension ObjectDecoder {
             if number != .max { return try object(UInt64(number), as: type) }
             throw ArchiveError(expected: type, isAbsent: true, "expected \(name(of: type)), found nil")
         }
-        if let external = type as? any ExternallyCodable.Type {
+        if let external = type as? any _ExternallyCodable.Type {
             guard let object = try readExternal(external) as? T else {
                 throw ArchiveError(expected: type, "expected \(name(of: type)), found another object by reference")
             }

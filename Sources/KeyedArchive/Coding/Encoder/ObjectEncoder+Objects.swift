@@ -21,7 +21,7 @@ extension ObjectEncoder {
     /// Writes the object by reference if its class is `ExternallyCodable`; returns whether it is.
     @inline(never)
     private func writeOtherwise<T: ObjectCoding>(_ object: T) throws -> Bool {
-        if let external = object as? any ExternallyCodable {
+        if let external = object as? any _ExternallyCodable {
             try writeExternal(external)
             return true
         }
@@ -105,7 +105,7 @@ extension ObjectEncoder {
     /// Writes the objects of an array as one list of references.
     @inline(__always)
     func write<T: ObjectCoding>(objects: [T]) throws {
-        if state.lastPlainClass != ObjectIdentifier(T.self), T.self is any ExternallyCodable.Type {
+        if state.lastPlainClass != ObjectIdentifier(T.self), T.self is any _ExternallyCodable.Type {
             try writeList(objects, ValueWriter<T>.of(T.self))
             return
         }

@@ -140,7 +140,7 @@ extension ObjectEncoder {
     public func encodeConditional<T: ObjectCoding>(_ object: T?, forKey key: String) throws {
         try objectKey(key)
         guard let object else { return output.byte(Tag.none) }
-        if T.self is any ExternallyCodable.Type { return try write(object) }
+        if T.self is any _ExternallyCodable.Type { return try write(object) }
         writeConditional(object)
     }
 

@@ -33,7 +33,7 @@ extension ObjectEncoder {
     public func encodeConditional<T: ObjectCoding>(_ object: T?) throws {
         try position()
         guard let object else { return output.byte(Tag.none) }
-        if T.self is any ExternallyCodable.Type { return try write(object) }
+        if T.self is any _ExternallyCodable.Type { return try write(object) }
         writeConditional(object)
     }
 }

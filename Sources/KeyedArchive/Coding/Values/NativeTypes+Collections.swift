@@ -26,7 +26,7 @@ extension Optional: NativelyArchived where Wrapped: Codable {
 
 extension Array: NativelyArchived where Element: Codable {
     static func makeWriter() -> AnyValueCoder {
-        if Element.self is any ExternallyCodable.Type == false, let objects = Element.self as? any ObjectCoding.Type {
+        if Element.self is any _ExternallyCodable.Type == false, let objects = Element.self as? any ObjectCoding.Type {
             return objectArrayWriter(objects)
         }
         if Element.self == UInt8.self { return ValueWriter<[UInt8]> { try $1.write(bytes: $0) } }
@@ -38,7 +38,7 @@ extension Array: NativelyArchived where Element: Codable {
     }
 
     static func makeReader() -> AnyValueCoder {
-        if Element.self is any ExternallyCodable.Type == false, let objects = Element.self as? any ObjectCoding.Type {
+        if Element.self is any _ExternallyCodable.Type == false, let objects = Element.self as? any ObjectCoding.Type {
             return objectArrayReader(objects)
         }
         if Element.self == UInt8.self { return ValueReader<[UInt8]> { try $0.readByteList() } }

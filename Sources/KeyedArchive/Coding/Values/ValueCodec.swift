@@ -76,7 +76,7 @@ final class ValueWriter<T>: AnyValueCoder, @unchecked Sendable {
         if let native = type as? any NativelyArchived.Type, let writer = native.makeWriter() as? ValueWriter<T> {
             return writer
         }
-        if let external = type as? any ExternallyCodable.Type {
+        if let external = type as? any _ExternallyCodable.Type {
             if let writer = externalWriter(external) as? ValueWriter<T> { return writer }
         } else if type is AnyClass {
             if let object = type as? any ObjectCoding.Type, let writer = objectWriter(object) as? ValueWriter<T> {
@@ -88,7 +88,7 @@ final class ValueWriter<T>: AnyValueCoder, @unchecked Sendable {
                 return writer
             }
         }
-        if let bytes = type as? any ExternalByteCodable.Type, let writer = byteWriter(bytes) as? ValueWriter<T> {
+        if let bytes = type as? any _ExternalByteCodable.Type, let writer = byteWriter(bytes) as? ValueWriter<T> {
             return writer
         }
         if let codable = type as? any Encodable.Type, let writer = codableWriter(codable) as? ValueWriter<T> {
@@ -98,11 +98,11 @@ final class ValueWriter<T>: AnyValueCoder, @unchecked Sendable {
     }
 }
 
-private func externalWriter<V: ExternallyCodable>(_ type: V.Type) -> AnyValueCoder {
+private func externalWriter<V: _ExternallyCodable>(_ type: V.Type) -> AnyValueCoder {
     ValueWriter<V> { value, coder in try coder.writeExternal(value) }
 }
 
-private func byteWriter<V: ExternalByteCodable>(_ type: V.Type) -> AnyValueCoder {
+private func byteWriter<V: _ExternalByteCodable>(_ type: V.Type) -> AnyValueCoder {
     ValueWriter<V> { value, coder in try coder.writeBytes(of: value) }
 }
 
@@ -130,8 +130,8 @@ final class ValueReader<T>: AnyValueCoder, @unchecked Sendable {
         let type: Any.Type = T.self
         if type is any AnyOptional.Type || type is any AnyDictionary.Type { return true }
         return
-            !(type is any NativelyArchived.Type || type is any ExternallyCodable.Type
-            || type is any ExternalByteCodable.Type || type is any ObjectCoding.Type)
+            !(type is any NativelyArchived.Type || type is any _ExternallyCodable.Type
+            || type is any _ExternalByteCodable.Type || type is any ObjectCoding.Type)
     }
 
     static func of(_ type: T.Type) -> ValueReader<T> {
@@ -142,7 +142,7 @@ final class ValueReader<T>: AnyValueCoder, @unchecked Sendable {
         if let native = type as? any NativelyArchived.Type, let reader = native.makeReader() as? ValueReader<T> {
             return reader
         }
-        if let external = type as? any ExternallyCodable.Type {
+        if let external = type as? any _ExternallyCodable.Type {
             if let reader = externalReader(external) as? ValueReader<T> { return reader }
         } else if type is AnyClass {
             if let object = type as? any ObjectCoding.Type, let reader = objectReader(object) as? ValueReader<T> {
@@ -154,7 +154,7 @@ final class ValueReader<T>: AnyValueCoder, @unchecked Sendable {
                 return reader
             }
         }
-        if let bytes = type as? any ExternalByteCodable.Type, let reader = byteReader(bytes) as? ValueReader<T> {
+        if let bytes = type as? any _ExternalByteCodable.Type, let reader = byteReader(bytes) as? ValueReader<T> {
             return reader
         }
         if let codable = type as? any Decodable.Type, let reader = codableReader(codable) as? ValueReader<T> {
@@ -164,11 +164,11 @@ final class ValueReader<T>: AnyValueCoder, @unchecked Sendable {
     }
 }
 
-private func externalReader<V: ExternallyCodable>(_ type: V.Type) -> AnyValueCoder {
+private func externalReader<V: _ExternallyCodable>(_ type: V.Type) -> AnyValueCoder {
     ValueReader<V> { coder in try coder.readExternal(V.self) }
 }
 
-private func byteReader<V: ExternalByteCodable>(_ type: V.Type) -> AnyValueCoder {
+private func byteReader<V: _ExternalByteCodable>(_ type: V.Type) -> AnyValueCoder {
     ValueReader<V> { coder in try coder.readBytes(of: V.self) }
 }
 

@@ -13,7 +13,7 @@ final class BenchServer: Vendable {
     private let noteCount = Atomic<Int64>(0)
     private let held = Mutex<[Connection]>([])
 
-    @MessageTableBuilder<BenchServer> static var messages: MessageTable<BenchServer> {
+    @MessageTable<BenchServer>.Builder static var messages: MessageTable<BenchServer> {
         Message("itself", BenchServer.itself)
         Message("count", BenchServer.count)
         Message("null", BenchServer.null)
@@ -126,7 +126,7 @@ final class BenchServer: Vendable {
 
 /// The object that the measuring process passes for callbacks.
 final class Caller: Vendable {
-    @MessageTableBuilder<Caller> static var messages: MessageTable<Caller> {
+    @MessageTable<Caller>.Builder static var messages: MessageTable<Caller> {
         Message("value", Caller.value)
     }
 

@@ -138,7 +138,7 @@ struct PollingBench {
 final class Burner: Vendable {
     static let count = Atomic<Int64>(0)
 
-    @MessageTableBuilder<Burner> static var messages: MessageTable<Burner> {
+    @MessageTable<Burner>.Builder static var messages: MessageTable<Burner> {
         Message("burned", Burner.burned)
     }
 

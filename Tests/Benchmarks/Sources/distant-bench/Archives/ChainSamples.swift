@@ -1,5 +1,6 @@
 import DistantObjects
 import Foundation
+import KeyedArchive
 
 /// A list of user objects as long as `ArchiveLimits.chain` allows, and one with one object more.
 struct ChainSamples {

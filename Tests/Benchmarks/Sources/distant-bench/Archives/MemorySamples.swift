@@ -1,6 +1,7 @@
 import CFloor
 import DistantObjects
 import Foundation
+import KeyedArchive
 
 /// Measures time and peak memory of reading large archives, each in a separate process.
 struct MemorySamples {

@@ -1,5 +1,6 @@
 import DistantObjects
 import Foundation
+import KeyedArchive
 
 /// A `Bar` of `Foo` objects, compared with Foundation's archiver.
 struct ObjectSamples {

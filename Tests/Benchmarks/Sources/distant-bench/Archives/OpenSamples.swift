@@ -1,5 +1,6 @@
 import DistantObjects
 import Foundation
+import KeyedArchive
 
 /// Opens the largest archives of other programs as graphs, compared with Python's reader of property lists.
 ///
