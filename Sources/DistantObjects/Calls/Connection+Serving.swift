@@ -65,7 +65,7 @@ extension Connection {
     ///
     /// - Returns: The next call, which was started under the same lock that answered this one.
     private func serve(_ call: InboundCall) -> InboundCall? {
-        if call.needsHelper { loop.perform { self.helpBlockedThread() } }
+        if call.place.needsHelper { loop.perform { self.helpBlockedThread() } }
         if !call.isSynchronous, refusal(of: call) == nil { return startTask(for: call) }
         var graph: ObjectDecoder?
         // The result of a one-way message is not encoded.

@@ -30,20 +30,21 @@ extension InboundCall {
     /// Whether the call can run without further checks, as nearly all calls can.
     @inline(__always)
     var mayRun: Bool {
-        !isCancelled && !isLate && obstacle == .none && deadline == nil && hasListedArgumentCount
+        obstacle == .none && deadline == nil && hasListedArgumentCount
     }
 
     /// Why a started call must not run; nil if it may.
     @inline(never)
     func refusal(_ limits: ConnectionLimits, _ loop: any PortLoop) -> (any Error)? {
-        if isCancelled {
+        switch obstacle {
+        case .cancelled:
             return ConnectionError(
                 .cancelled, "the call was cancelled before it started", context: message.name, mayHaveRun: false)
-        }
-        if isLate {
+        case .late:
             return ConnectionError(.closed, "the connection is closing; the call was not run", context: message.name)
+        case .failure: if let failure { return failure }
+        case .none, .tables, .answers, .calls: break
         }
-        if let failure { return failure }
         guard !message.isUnlisted else {
             return ConnectionError(
                 .noSuchMessage, "\(message.targetName) has no message “\(message.name)”", context: message.name)
@@ -55,7 +56,7 @@ extension InboundCall {
                     + "\(message.argumentCount ?? 0)", context: message.qualifiedName)
         }
         switch obstacle {
-        case .none, .promise: break
+        case .none, .failure, .late, .cancelled: break
         case .tables:
             let fault = tables?.fault.map { "\($0)" } ?? ""
             return ConnectionError(

@@ -22,7 +22,7 @@ struct StateCrossingTests {
         switch stage {
         case 0:
             call = server.start()
-            #expect(call?.isCancelled == true)
+            #expect(call?.obstacle == .cancelled)
         case 1: #expect(server.done == ["cancel 0"])
         default: #expect(server.done == [])
         }

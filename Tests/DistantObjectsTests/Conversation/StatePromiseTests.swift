@@ -114,7 +114,7 @@ struct StatePromiseTests {
         if !isLate { try server.answer(call, keeping: failed) }
         for _ in 1...2 {
             let next = try #require(server.start())
-            #expect(next.obstacle == .promise && (next.failure as? ConnectionError)?.code == .noObject)
+            #expect(next.obstacle == .failure && (next.failure as? ConnectionError)?.code == .noObject)
             try server.answer(next)
         }
         withExtendedLifetime(promise) {}

@@ -15,13 +15,8 @@ final class InboundCall: @unchecked Sendable {
     /// The number of the question; `nil` for a one-way message.
     let question: UInt32?
     let flags: CallFlags
-    /// Whether the call came after an orderly close had begun.
-    let isLate: Bool
     /// Why the method must not run.
-    ///
-    /// The reason is found when the call is entered or started, when an answer that the call names fails, or when there
-    /// is no memory for the call.
-    @exclusivity(unchecked) var obstacle = Obstacle.none
+    @exclusivity(unchecked) var obstacle: Obstacle
     /// The number of the call's opener, its first frame.
     let number: UInt64
     /// The object that the call is for; the stand-in while the call is for an answer that is not known yet.
@@ -35,24 +30,7 @@ final class InboundCall: @unchecked Sendable {
     @exclusivity(unchecked) private(set) var tables: MessageTables?
     /// The deadline in nanoseconds of the monotonic clock; `nil` if there is none.
     let deadline: UInt64?
-    /// Whether the call, at its place in the mailbox, waits for an answer among its arguments.
-    ///
-    /// Guarded by the connection's lock.
-    @exclusivity(unchecked) var isDelayed = false
-    /// Whether the call was cancelled before it started.
-    @exclusivity(unchecked) var isCancelled = false
-    /// Whether other calls were ready when this one started.
-    ///
-    /// The others need another thread if the method of this one blocks.
-    @exclusivity(unchecked) var needsHelper = false
-    /// Whether the object's next message may start.
-    ///
-    /// Guarded by the connection's lock.
-    @exclusivity(unchecked) var firstJobIsOver = false
-    /// Whether the call is refused at once, beside the messages that wait for the same object.
-    ///
-    /// Guarded by the connection's lock.
-    @exclusivity(unchecked) var isOutOfTurn = false
+    @exclusivity(unchecked) var place: CallPlace
     /// About how many bytes of memory the call takes while it waits.
     ///
     /// Guarded by the connection's lock.
@@ -72,7 +50,8 @@ final class InboundCall: @unchecked Sendable {
     init(
         question: UInt32?, flags: CallFlags, number: UInt64, export: consuming Export,
         message: consuming MessageBody, argumentCount: Int, tables: consuming MessageTables?, deadline: UInt64?,
-        metadata: [String: String]?, epoch: UInt32, isLate: Bool, body: consuming InboundBody, memory: Int
+        metadata: [String: String]?, epoch: UInt32, obstacle: Obstacle, place: CallPlace,
+        body: consuming InboundBody, memory: Int
     ) {
         self.question = question
         self.flags = flags
@@ -83,7 +62,8 @@ final class InboundCall: @unchecked Sendable {
         self.tables = tables
         self.deadline = deadline
         self.epoch = epoch
-        self.isLate = isLate
+        self.obstacle = obstacle
+        self.place = place
         self.body = body
         self.memory = UInt32(clamping: memory)
         guard let metadata else { return }
@@ -177,7 +157,7 @@ final class InboundCall: @unchecked Sendable {
 
     /// Has the call fail with the error of an answer that it names.
     func fail(_ error: any Error) {
-        obstacle = .promise
+        obstacle.add(.failure)
         let rare = rare ?? Rare()
         self.rare = rare
         if rare.failure == nil { rare.failure = error }
@@ -201,20 +181,6 @@ final class InboundCall: @unchecked Sendable {
         if case .arriving(let partial) = body { return partial.bytes != nil || partial.isAborted }
         return true
     }
-}
-
-/// Why a call must not run.
-enum Obstacle {
-    case none
-    /// The call's tables cannot be used.
-    case tables
-    /// Too many calls are running.
-    case calls
-    /// Too many answers have been unread for too long.
-    case answers
-    /// An answer that the call is for or has as an argument has failed, or there was no memory for the call. See
-    /// `failure`.
-    case promise
 }
 
 extension ByteSlice {

@@ -91,7 +91,7 @@ final class KeptAnswer: @unchecked Sendable {
 
     /// Has a message wait that has the answer as an argument.
     func delay(dependent call: InboundCall) {
-        call.isDelayed = true
+        call.place.delay()
         dependents.append(call)
     }
 
@@ -111,7 +111,7 @@ final class KeptAnswer: @unchecked Sendable {
     /// Removes and returns the messages that have the answer as an argument.
     func takeDependents() -> [InboundCall] {
         let calls = dependents.removeAll()
-        for call in calls { call.isDelayed = false }
+        for call in calls { call.place.answerIsKnown() }
         return calls
     }
 

@@ -111,7 +111,7 @@ extension Serving {
     /// The call does not wait for its turn: there is no room for another call that waits.
     @inline(never)
     mutating func refuseAtOnce(_ call: InboundCall, _ limits: ConnectionLimits, _ actions: inout [Action<Host>]) {
-        call.isOutOfTurn = true
+        call.place.becomeReady(.outOfTurn)
         release(call.drop(noRoom(limits)), &actions)
         ready.append(call)
     }

@@ -96,12 +96,12 @@ struct Serving<Host: ConversationHost>: ~Copyable {
             message: consume message,
             argumentCount: header.argumentCount, tables: consume references,
             deadline: header.deadline(host.now), metadata: metadata, epoch: session.pings.enterCall(),
-            isLate: session.phase != .open,
+            obstacle: session.phase == .open ? .none : .late, place: startsAtOnce ? .ready(.inTurn) : .waiting,
             body: consume body, memory: memory)
         if isRefused { return refuseAtOnce(call, session.limits, &actions) }
         waiting.enter(memory, isOneWay: isOneWay)
         if lacksRoom { makeRoomForOneWay(&session, &actions) }
-        if call.tables?.fault != nil { call.obstacle = .tables }
+        if call.tables?.fault != nil { call.obstacle.add(.tables) }
         if answer != nil || call.namesAnswers { noteAnswers(of: call, answer) }
         if startsAtOnce {
             ready.append(consume call)
@@ -187,12 +187,14 @@ struct Serving<Host: ConversationHost>: ~Copyable {
         guard session.phase != .ended else { return }
         let mailbox = export.mailbox
         if mailbox.isLingering, !mailbox.isNeeded { session.references.exports.forget(export) }
-        guard !mailbox.isBusy, !mailbox.waiting.isEmpty, mailbox.waiting[0].isComplete, !mailbox.waiting[0].isDelayed
+        guard !mailbox.isBusy, !mailbox.waiting.isEmpty, mailbox.waiting[0].isComplete,
+            mailbox.waiting[0].place != .delayed
         else { return }
         if let answer = mailbox.waiting[0].resolveArguments() { return answer.delay(dependent: mailbox.waiting[0]) }
         mailbox.isBusy = true
         guard let call = mailbox.waiting.popFirst() else { return }
         call.leaveWaiting()
+        call.place.becomeReady(.inTurn)
         ready.append(call)
     }
 
@@ -216,14 +218,13 @@ struct Serving<Host: ConversationHost>: ~Copyable {
         if session.credit.isOneWayCreditOwed { writeOneWayCredit(&session, host, &actions) }
         if !session.credit.isCountedApart(isOneWay: call.question == nil) {
             write(session.credit.callStarted(queuedCalls: session.limits.queuedCalls), &session, host, &actions)
-            if Int(runningCalls) >= session.limits.runningCalls { call.obstacle = .calls }
+            if Int(runningCalls) >= session.limits.runningCalls { call.obstacle.add(.calls) }
             runningCalls += 1
         }
-        if let question = call.question, answers.start(question) { call.isCancelled = true }
-        if hasStartable, !hasHelper {
-            hasHelper = true
-            call.needsHelper = true
-        }
+        if let question = call.question, answers.start(question) { call.obstacle.add(.cancelled) }
+        let needsHelper = hasStartable && !hasHelper
+        if needsHelper { hasHelper = true }
+        call.place.start(needsHelper: needsHelper)
         return call
     }
 
@@ -233,7 +234,7 @@ struct Serving<Host: ConversationHost>: ~Copyable {
     ) -> InboundCall? {
         if answerFlow.isHolding(host) { return popWhileHeld(limits, &actions) }
         guard let call = ready.popFirst() else { return nil }
-        if answerFlow.phase == .refusing, call.question != nil { call.obstacle = .answers }
+        if answerFlow.phase == .refusing, call.question != nil { call.obstacle.add(.answers) }
         return call
     }
 
@@ -249,10 +250,11 @@ struct Serving<Host: ConversationHost>: ~Copyable {
 
     /// Lets the object's next message start, after the method has returned or suspended for the first time.
     mutating func firstJobReturned(_ call: InboundCall, _ session: inout Session<Host>) {
-        guard session.phase != .ended, !call.firstJobIsOver else { return }
-        call.firstJobIsOver = true
+        guard session.phase != .ended else { return }
+        let action = call.place.firstJobReturned()
+        guard action != .none else { return }
         session.pings.handled(call.epoch, &session.outbox)
-        if call.isOutOfTurn { return }
+        guard action == .countAndFreeObject else { return }
         call.withExport { export in
             export.mailbox.isBusy = false
             makeNextReady(of: export, &session)
