@@ -9,13 +9,17 @@ import PortTransport
 /// small, but a peer can cause any number of them. So their bytes are counted, and above the limit the peer gets no
 /// credit for further messages.
 ///
-///     open --(unsent bytes above the limit)--> held --(nothing read for the time allowed)--> refusing
-///     held, refusing --(unsent bytes at most half the limit)--> open
+///     open, draining --(unsent bytes above the limit)--> held --(nothing read for the time allowed)--> refusing
+///     held, refusing --(unsent bytes at most half the limit)--> draining --(nothing is unsent)--> open
 ///     refusing --(the peer reads again)--> held
 struct AnswerFlow {
     enum Phase: Equatable {
         /// Calls start.
         case open
+        /// Calls start again, and not all answers from the time when they were held are sent.
+        ///
+        /// Once all these answers are sent, their memory can be freed.
+        case draining
         /// Calls wait. The peer has read nothing in the last `quietTicks` ticks.
         case held(quietTicks: UInt8)
         /// Calls are refused without being run, so that their callers do not wait in vain.
@@ -26,6 +30,14 @@ struct AnswerFlow {
     static let smallAnswer = 1_024
     /// The number of ticks that the time allowed is divided into.
     static let ticks = 4
+
+    /// The timer of the ticks.
+    ///
+    ///     stopped --(something waits for the peer to read)--> running --(a tick)--> stopped
+    private enum Timer {
+        case stopped
+        case running
+    }
 
     /// The state of the channel at the last check, while calls are held.
     private struct Check {
@@ -41,15 +53,9 @@ struct AnswerFlow {
     /// Bytes of refusals and of reports of failures added since few bytes were unsent.
     private var errors = 0
     private let limit: Int
+    /// The last check; missing if the peer has given credit for large messages since then, which shows that it reads.
     private var last = Rare<Check>.missing
-    /// Whether the peer has given credit for large messages since the last check.
-    private var gotCredit = false
-    /// Whether calls were held and not all answers from that time are sent.
-    ///
-    /// Once all these answers are sent, their memory can be freed.
-    private(set) var isDraining = false
-    /// Whether a timer runs that will call `tick`.
-    private var isTicking = false
+    private var timer = Timer.stopped
 
     init(limit: Int) {
         self.limit = limit
@@ -73,6 +79,15 @@ struct AnswerFlow {
         errors &+= bytes
     }
 
+    /// Whether calls start and run.
+    @inline(__always)
+    var isOpen: Bool {
+        switch phase {
+        case .open, .draining: true
+        case .held, .refusing: false
+        }
+    }
+
     /// Whether calls are started, either to run or to be refused.
     ///
     /// The channel is not asked.
@@ -83,7 +98,7 @@ struct AnswerFlow {
     /// Whether calls have to wait.
     @inline(__always)
     mutating func isHolding(_ host: some AnswerMeter) -> Bool {
-        if phase == .open, unsent <= limit { return false }
+        if isOpen, unsent <= limit { return false }
         return checkUnsent(host)
     }
 
@@ -118,13 +133,12 @@ struct AnswerFlow {
     @inline(never)
     private mutating func checkUnsent(_ host: some AnswerMeter) -> Bool {
         askUnsent(host)
-        if phase == .open {
+        if isOpen {
             guard unsent > limit else { return false }
             phase = .held(quietTicks: 0)
             remember(host)
         } else if unsent <= limit / 2 {
-            phase = .open
-            isDraining = true
+            phase = .draining
             return false
         }
         return phase != .refusing
@@ -141,42 +155,41 @@ struct AnswerFlow {
 
     /// Checks how far the answers are sent that piled up while calls were held.
     mutating func checkDraining(_ host: some AnswerMeter) -> Draining {
-        guard isDraining, phase == .open else { return .notDraining }
+        guard phase == .draining else { return .notDraining }
         unsent = host.unsentAnswers
         guard unsent == 0 else { return .draining }
-        isDraining = false
+        phase = .open
         return .drained
     }
 
     /// Notes that the peer has given credit for large messages, so it has decoded a large message.
-    mutating func creditCame() { gotCredit = true }
+    mutating func creditCame() { last = .missing }
 
     private mutating func remember(_ host: some AnswerMeter) {
         last = .present(Check(written: host.writtenAnswers, unsent: unsent))
-        gotCredit = false
     }
 
     /// - Returns: Whether the caller has to start a timer, because none runs.
     mutating func startTicking() -> Bool {
-        defer { isTicking = true }
-        return !isTicking
+        defer { timer = .running }
+        return timer == .stopped
     }
 
     /// Counts one tick of the time for which calls may wait.
     ///
     /// - Returns: Whether the caller has to start a timer for the next tick.
     mutating func tick(_ host: some AnswerMeter) -> Bool {
-        isTicking = false
+        timer = .stopped
         updatePhase(host)
-        return phase != .open && startTicking()
+        return !isOpen && startTicking()
     }
 
     private mutating func updatePhase(_ host: some AnswerMeter) {
         _ = checkUnsent(host)
         switch phase {
-        case .open: return
+        case .open, .draining: return
         case .held(let quietTicks):
-            if gotCredit || host.writtenAnswers != last.value?.written {
+            if host.writtenAnswers != last.value?.written {
                 phase = .held(quietTicks: 0)
             } else if quietTicks < Self.ticks {
                 // The first tick may come early: the timer of an earlier wait may still run.
@@ -187,7 +200,7 @@ struct AnswerFlow {
             remember(host)
         case .refusing:
             // Refusals are answers, too, so the written bytes grow in any case. Only fewer unsent bytes show progress.
-            guard gotCredit || unsent < last.value?.unsent ?? 0 else { return }
+            guard unsent < last.value?.unsent ?? .max else { return }
             phase = .held(quietTicks: 0)
             remember(host)
         }

@@ -233,8 +233,8 @@ extension Serving {
     /// Checks again whether the peer reads its answers.
     @inline(__always)
     mutating func lookAtAnswers(_ host: Host, _ actions: inout [Action<Host>]) {
-        if answerFlow.phase != .open { _ = answerFlow.isHolding(host) }
-        if answerFlow.isDraining { checkDraining(host, &actions) }
+        if !answerFlow.isOpen { _ = answerFlow.isHolding(host) }
+        if answerFlow.phase == .draining { checkDraining(host, &actions) }
     }
 
     @inline(never)
