@@ -149,8 +149,8 @@ extension Conversation {
         _ stream: StreamOutbox, _ status: ReturnStatus, with message: OutboundMessage, _ host: Host,
         _ actions: inout [Action<Host>]
     ) {
-        guard stream.phase == .running else { return }
-        guard !stream.readerHasEnded else {
+        guard stream.life.isRunning else { return }
+        guard !stream.life.readerHasEnded else {
             return session.streams.end(stream, .init(.cancelled, ""), &session.outbox, &actions)
         }
         let frame = EndFrame.producer(UInt32(stream.number), status)

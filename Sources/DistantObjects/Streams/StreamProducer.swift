@@ -336,7 +336,7 @@ extension StreamAction {
             guard let source = stream.source as? any ProducingSource else { return }
             let producer = StreamProducer(connection, stream)
             let isRunning = connection.state.withLock { _ in
-                guard stream.phase == .running else { return false }
+                guard stream.life.isRunning else { return false }
                 stream.producer = producer
                 return true
             }

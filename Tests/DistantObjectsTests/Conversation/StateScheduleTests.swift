@@ -181,7 +181,7 @@ private struct Schedule {
     /// Sends items of a stream that has started, or ends it.
     private mutating func produce(_ index: Int) throws {
         let side = sides[index]
-        side.started.removeAll { $0.phase == .ended }
+        side.started.removeAll { $0.life.hasEnded }
         guard let stream = side.started.randomElement(using: &random) else { return }
         guard Int.random(in: 0..<6, using: &random) > 0, stream.stop == nil else { return try side.end(stream) }
         guard stream.allowance > 0 else { return }
@@ -299,7 +299,7 @@ private struct Schedule {
             while try deliver(to: index) { moved = true }
             while start(index) { moved = true }
             while try answer(index) { moved = true }
-            for stream in sides[index].started where stream.phase == .running {
+            for stream in sides[index].started where stream.life.isRunning {
                 try sides[index].end(stream)
                 moved = true
             }

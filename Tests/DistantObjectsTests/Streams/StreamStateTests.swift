@@ -279,7 +279,7 @@ struct StreamStateTests {
         #expect(client.sayGoodbyeIfIdle())
         let frames = client.takeFrames()
         #expect(frames.map(\.kind) == [.end, .goodbye] && frames[0].flags == 2)
-        #expect(client.done.contains("cancel stream 0") && outbox.phase == .ended)
+        #expect(client.done.contains("cancel stream 0") && outbox.life.hasEnded)
         try server.receive(frames)
         let next = server.next(inbox)
         guard case .end(.failed(let error)) = next else { throw error("\(next)") }

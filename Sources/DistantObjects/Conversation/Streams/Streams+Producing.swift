@@ -21,11 +21,13 @@ extension Streams {
     /// Enters a stream of this side that comes back unread.
     mutating func takeBack(_ number: UInt32, _ outbox: inout Outbox) throws(ProtocolViolation) -> StreamSource {
         let stream = try self.outbox(number)
-        guard !stream.wasGivenCredit else {
+        let error = ConnectionError(.cancelled, "")
+        switch stream.life.takeBack(error) {
+        case .refuse:
             throw ProtocolViolation(.outOfStep, "a stream was passed back after its reader had given it credit")
+        case .end: writeEnd(stream, error, &outbox)
+        case .free: break
         }
-        stream.readerHasEnded = true
-        if stream.phase == .offered { writeEnd(stream, .init(.cancelled, ""), &outbox) }
         remove(stream)
         stream.source.giveBack()
         return stream.source
@@ -39,13 +41,10 @@ extension Streams {
     ) throws(ProtocolViolation) {
         let stream = try outbox(number)
         try stream.give(items: items, bytes: bytes)
-        switch stream.phase {
-        case .offered:
-            guard stream.allowance > 0 else { return }
-            stream.phase = .running
-            work.append(.stream(.start(stream)))
-        case .running: wakeSenders(of: stream, &work)
-        case .ended: break
+        switch stream.life.receiveCredit(isEnough: stream.allowance > 0) {
+        case .none: break
+        case .start: work.append(.stream(.start(stream)))
+        case .wake: wakeSenders(of: stream, &work)
         }
     }
 
@@ -54,19 +53,16 @@ extension Streams {
         _ number: UInt32, _ outbox: inout Outbox, _ work: inout [some StreamWork]
     ) throws(ProtocolViolation) {
         let stream = try self.outbox(number)
-        stream.readerHasEnded = true
-        switch stream.phase {
-        case .offered:
-            writeEnd(stream, .init(.cancelled, ""), &outbox)
+        switch stream.life.receiveReadersEnd(ConnectionError(.cancelled, "the reader of the stream has stopped")) {
+        case .none: break
+        case .endUnread:
+            writeEnd(stream, ConnectionError(.cancelled, ""), &outbox)
             remove(stream)
             work.append(.stream(.dispose(stream.source)))
-        case .running:
-            // This side sends its End only when the task has ended. Otherwise a peer could have any number of tasks
-            // run.
-            stream.stop = ConnectionError(.cancelled, "the reader of the stream has stopped")
+        case .cancel:
             wakeSenders(of: stream, &work)
             work.append(.stream(.cancel(stream)))
-        case .ended:
+        case .free:
             remove(stream)
         }
     }
@@ -77,7 +73,7 @@ extension Streams {
     ///
     /// - Returns: False if the sender need not wait.
     func hold(_ waiter: VoidWaiter, for stream: StreamOutbox) -> Bool {
-        guard stream.stop == nil, stream.allowance == 0 || stream.awaitsRoom else { return false }
+        guard stream.stop == nil, stream.allowance == 0 || stream.life.awaitsRoom else { return false }
         stream.waiters.append(waiter)
         return true
     }
@@ -100,7 +96,9 @@ extension Streams {
     ///
     /// Senders that wait for room in the stream, or send later, get an error: no item may follow the End.
     func ended(_ stream: StreamOutbox, _ work: inout [some StreamWork]) {
-        end(stream, ConnectionError(.cancelled, "the stream has ended, because its closure has returned"))
+        let error = ConnectionError(.cancelled, "the stream has ended, because its closure has returned")
+        guard stream.life.endTask(error) != .refuse else { return }
+        stream.producer = nil
         wakeSenders(of: stream, &work)
     }
 
@@ -108,21 +106,16 @@ extension Streams {
     mutating func end(
         _ stream: StreamOutbox, _ error: ConnectionError, _ outbox: inout Outbox, _ work: inout [some StreamWork]
     ) {
-        guard stream.phase == .running else { return }
+        let action = stream.life.endTask(error)
+        guard action != .refuse else { return }
         writeEnd(stream, error, &outbox)
         wakeSenders(of: stream, &work)
-        if stream.readerHasEnded { remove(stream) }
+        if action == .endAndFree { remove(stream) }
     }
 
     private func writeEnd(_ stream: StreamOutbox, _ error: ConnectionError, _ outbox: inout Outbox) {
-        end(stream, error)
-        outbox.write(EndFrame.failed(UInt32(stream.number), error))
-    }
-
-    private func end(_ stream: StreamOutbox, _ error: ConnectionError) {
-        stream.phase = .ended
-        stream.stop = error
         stream.producer = nil
+        outbox.write(EndFrame.failed(UInt32(stream.number), error))
     }
 
     // MARK: The end of the connection
@@ -132,13 +125,14 @@ extension Streams {
         guard !isEmpty else { return }
         let error = ConnectionError(.closed, "the connection is closing; the stream has not come to its end")
         let (outgoing, incoming) = all
-        for stream in outgoing where stream.phase != .ended {
-            let isRunning = stream.phase == .running
-            if isRunning { work.append(.stream(.cancel(stream))) }
+        for stream in outgoing {
+            let action = stream.life.close(error)
+            guard action != .none else { continue }
+            if action != .endUnread { work.append(.stream(.cancel(stream))) }
             writeEnd(stream, error, &outbox)
             wakeSenders(of: stream, &work)
-            if !isRunning { work.append(.stream(.dispose(stream.source))) }
-            if stream.readerHasEnded { remove(stream) }
+            if action == .endUnread { work.append(.stream(.dispose(stream.source))) }
+            if action == .endAndFree { remove(stream) }
         }
         for inbox in incoming { stopReading(inbox, Self.closing, &outbox, &work) }
     }
@@ -153,13 +147,14 @@ extension Streams {
         guard !isEmpty else { return }
         let (outgoing, incoming) = removeAll()
         for stream in outgoing {
-            if stream.phase == .running { work.append(.stream(.cancel(stream))) }
-            if stream.phase == .offered { work.append(.stream(.dispose(stream.source))) }
-            self.end(
-                stream,
-                stream.stop
-                    ?? ConnectionError(
-                        .closed, "\(end) before the stream ended; the reader may not have read what was sent"))
+            let error = ConnectionError(
+                .closed, "\(end) before the stream ended; the reader may not have read what was sent")
+            switch stream.life.lose(error) {
+            case .none: break
+            case .dispose: work.append(.stream(.dispose(stream.source)))
+            case .cancel: work.append(.stream(.cancel(stream)))
+            }
+            stream.producer = nil
             wakeSenders(of: stream, &work)
         }
         for inbox in incoming {

@@ -55,7 +55,7 @@ struct Streams {
         guard let table, Int(number) < table.outgoing.count else {
             throw ProtocolViolation(.unknownName, "a stream was named that was never given")
         }
-        guard let stream = table.outgoing[Int(number)], !stream.readerHasEnded else {
+        guard let stream = table.outgoing[Int(number)], !stream.life.readerHasEnded else {
             throw ProtocolViolation(.outOfStep, "a stream was named by its reader after the reader's End")
         }
         return stream
@@ -70,16 +70,14 @@ struct Streams {
     }
 
     mutating func awaitRoom(_ stream: StreamOutbox) {
-        guard !stream.awaitsRoom else { return }
-        stream.awaitsRoom = true
-        made().awaitingRoom.append(stream)
+        if stream.life.awaitRoom() { made().awaitingRoom.append(stream) }
     }
 
     mutating func takeAwaitingRoom() -> [StreamOutbox] {
         guard let table else { return [] }
         let waiting = table.awaitingRoom
         table.awaitingRoom = []
-        for stream in waiting { stream.awaitsRoom = false }
+        for stream in waiting { stream.life.stopAwaitingRoom() }
         return waiting
     }
 
