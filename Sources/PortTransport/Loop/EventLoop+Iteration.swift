@@ -19,7 +19,7 @@ extension EventLoop {
             return true
         }
         dirtyCount.store(state.pointee.dirty.count, ordering: .relaxed)
-        begin(.none, held)
+        begin(.write, held)
         let token = thread.pointee.token
         writer.store(token, ordering: .relaxed)
         lock.unlock(held)
@@ -112,11 +112,9 @@ extension EventLoop {
                 polling, &iteration.pointee.policy, wait: wait,
                 isInTheWay: isPollInTheWay(held))
         let memory = spinning == nil ? nil : lastMemory(held)
-        let isUnarmed = state.pointee.isUnarmed
-        // A thread that adds work from now on sees one of these flags. It wakes the poller or sets `hasNews`
-        // accordingly.
-        state.pointee.sleeping = wait != 0 && spinning == nil
-        state.pointee.looking = spinning != nil
+        let isUnarmed = state.pointee.lastSource.isUnarmed
+        // A thread that adds work from now on sees this. It wakes the poller or sets `hasNews` accordingly.
+        state.pointee.leader.attend(spinning != nil ? .looking : wait != 0 ? .sleeping : .awake)
         if spinning != nil { hasNews.store(false, ordering: .relaxed) }
         let leads = flushDirty(thread, unlocking: held)
         return Preparation(
@@ -174,8 +172,7 @@ extension EventLoop {
 
     @inline(__always)
     private func stopSleeping(_ held: borrowing Held<State>) {
-        state.pointee.sleeping = false
-        state.pointee.looking = false
+        state.pointee.leader.attend(.awake)
         guard state.pointee.timers.earliest != nil else { return }
         let now = monotonicNow()
         while let action = state.pointee.timers.popDue(now) { state.pointee.queue.append(.closure(action)) }
@@ -190,7 +187,7 @@ extension EventLoop {
         let receiver = read(channel, bits(of: event), thread, &held)
         if spins, receiver != nil, leads(thread, held) {
             let isSocket = self.channel(of: event.token, held)?._withUnsafeGuaranteedRef { $0.isSocket } ?? false
-            setLastSource(isSocket ? event.token & ~Self.doorbellBit : 0, thread, &held)
+            setLastSource(isSocket ? event.token & ~Self.doorbellBit : nil, thread, &held)
             if !leads(thread, held), let receiver {
                 handOver(receiver, held)
                 return nil
@@ -224,13 +221,13 @@ extension EventLoop {
         _ channel: Unmanaged<LoopChannel>, _ bits: UInt32, _ thread: UnsafeMutablePointer<LoopThread>,
         _ held: inout Held<State>
     ) -> (any FrameHandler)? {
-        begin(.reading, held)
+        begin(.read, held)
         state.pointee.delivering = channel
         lock.unlock(held)
         let receiver = channel._withUnsafeGuaranteedRef { $0.ready(bits, readContext: thread.pointee.readContext) }
         held = lock.lock()
         guard leads(thread, held) else { return letGo(receiver, thread, &held) }
-        state.pointee.phase = .none
+        state.pointee.leader.endPiece()
         state.pointee.delivering = nil
         if !state.pointee.removed.isEmpty { forgetRemoved(&held) }
         return receiver
@@ -257,11 +254,10 @@ extension EventLoop {
     /// Has the successor of a thread that lost the leadership notify a handler.
     private func handOver(_ receiver: consuming any FrameHandler, _ held: borrowing Held<State>) {
         state.pointee.queue.append(.notify(receiver))
-        if state.pointee.sleeping {
-            state.pointee.sleeping = false
-            port_poller_wake(poller)
-        } else {
-            notifyPolling(held)
+        switch state.pointee.leader.hear() {
+        case .wake: port_poller_wake(poller)
+        case .news: hasNews.store(true, ordering: .relaxed)
+        case .start, .none: break
         }
     }
 
@@ -278,7 +274,7 @@ extension EventLoop {
                 if let receiver { handOver(receiver, held) }
                 return nil
             }
-            state.pointee.phase = .none
+            state.pointee.leader.endPiece()
             if let receiver { state.pointee.queue.append(.notify(receiver)) }
         }
         return nil
@@ -292,7 +288,7 @@ extension EventLoop {
         _ thread: UnsafeMutablePointer<LoopThread>, unlocking held: consuming Held<State>
     ) -> (any FrameHandler)? {
         let next = state.pointee.ready.popFirst()
-        begin(.reading, held)
+        begin(.read, held)
         lock.unlock(held)
         guard let (handler, bits) = next else { return nil }
         return handler.ready(bits, readContext: thread.pointee.readContext)

@@ -6,7 +6,9 @@ extension EventLoop {
     private static let piecesBetweenPolls = 256
 
     func startThreads(_ held: borrowing Held<State>) {
-        startThread(token: state.pointee.token, held)
+        // If the system has no thread now, the next work tries again.
+        guard startThread(held) else { return }
+        state.pointee.leader.call()
         let retained = Unmanaged.passRetained(self)
         let result = port_thread_start(
             { context in
@@ -17,10 +19,8 @@ extension EventLoop {
         if result != 0 { retained.release() }
     }
 
-    /// Starts a thread that becomes the leader with the given token; false if the system cannot start one.
-    @discardableResult
-    func startThread(token: UInt64, _ held: borrowing Held<State>) -> Bool {
-        state.pointee.offered = token
+    /// Starts a thread that takes the lead once it is called; false if the system cannot start one.
+    func startThread(_ held: borrowing Held<State>) -> Bool {
         let retained = Unmanaged.passRetained(self)
         let result = port_thread_start(
             { context in
@@ -30,7 +30,6 @@ extension EventLoop {
             }, retained.toOpaque(), "distant-loop")
         guard result == 0 else {
             retained.release()
-            state.pointee.offered = nil
             return false
         }
         state.pointee.threads += 1
@@ -47,8 +46,8 @@ extension EventLoop {
         port_thread_set_record(thread)
         var held = lock.lock()
         while true {
-            if let token = state.pointee.offered {
-                state.pointee.offered = nil
+            if state.pointee.leader.takeLead() {
+                let token = state.pointee.token
                 thread.pointee.token = token
                 lead(token, thread, &held)
                 continue
@@ -58,7 +57,7 @@ extension EventLoop {
             let signalled = lock.wait(
                 for: waitingThreads, held, until: monotonicNow() + 10_000_000_000)
             state.pointee.waiting -= 1
-            if !signalled, state.pointee.offered == nil { break }
+            if !signalled, state.pointee.leader != .called { break }
         }
         state.pointee.threads -= 1
         lock.unlock(held)
@@ -89,11 +88,11 @@ extension EventLoop {
                 // An endless run of jobs must not keep the descriptors waiting.
                 if ticks.load(ordering: .relaxed) != tick { break }
             }
-            state.pointee.phase = .none
+            state.pointee.leader.endPiece()
             if state.pointee.stopped, state.pointee.queue.isEmpty, state.pointee.dirty.isEmpty,
                 state.pointee.ready.isEmpty
             {
-                return
+                return state.pointee.leader.leave()
             }
             guard let receiver = endIteration(thread, &held) else { continue }
             if state.pointee.queue.isEmpty {
@@ -128,7 +127,7 @@ extension EventLoop {
         guard leads(thread, held), state.pointee.queue.isEmpty, state.pointee.ready.isEmpty, !state.pointee.stopped
         else { return .refused }
         mark(channel, held)
-        state.pointee.phase = .none
+        state.pointee.leader.endPiece()
         let receiver = endIteration(thread, &held)
         guard leads(thread, held) else { return .over }
         begin(.work, held)
@@ -148,8 +147,8 @@ extension EventLoop {
     private func notify(_ receiver: consuming any FrameHandler) { receiver.deliveryEnded(onLoop: true) }
 
     @inline(__always)
-    func begin(_ phase: Phase, _ held: borrowing Held<State>) {
-        state.pointee.phase = phase
+    func begin(_ piece: Leader.Piece, _ held: borrowing Held<State>) {
+        state.pointee.leader.begin(piece)
         state.pointee.pieces &+= 1
         wakeWatchdog(held)
     }

@@ -27,15 +27,15 @@ extension EventLoop {
     /// The shared memory of the channel read last, if it has any; the caller calls `letGo` on it.
     @inline(__always)
     func lastMemory(_ held: borrowing Held<State>) -> RingPeek? {
-        guard state.pointee.lastSource != 0 else { return nil }
+        guard let token = state.pointee.lastSource.token else { return nil }
         // A channel is removed from the loop, under this lock, before its memory is given back.
-        return channel(of: state.pointee.lastSource, held)?._withUnsafeGuaranteedRef { $0.memoryToPoll() }
+        return channel(of: token, held)?._withUnsafeGuaranteedRef { $0.memoryToPoll() }
     }
 
     /// Whether a poll would keep from running what the channel read last waits for.
     func isPollInTheWay(_ held: borrowing Held<State>) -> Bool {
-        guard state.pointee.lastSource != 0 else { return false }
-        return channel(of: state.pointee.lastSource, held)?._withUnsafeGuaranteedRef {
+        guard let token = state.pointee.lastSource.token else { return false }
+        return channel(of: token, held)?._withUnsafeGuaranteedRef {
             $0.peerIsHere || $0.skipsPoll()
         } ?? false
     }
@@ -76,10 +76,9 @@ extension EventLoop {
         }
         if let found { return found }
         return lock.withLock { held -> Bool in
-            state.pointee.looking = false
             wait = timeToWait(held)
-            state.pointee.sleeping = wait != 0
-            return wait != 0 && state.pointee.isUnarmed
+            state.pointee.leader.attend(wait != 0 ? .sleeping : .awake)
+            return wait != 0 && state.pointee.lastSource.isUnarmed
         } ? arm(thread) : nil
     }
 
@@ -101,7 +100,7 @@ extension EventLoop {
     /// Tries to read the channel read last; asks the poller if there is no such channel.
     private func tryWithoutMemory(_ thread: UnsafeMutablePointer<LoopThread>) -> Found? {
         let held = lock.lock()
-        guard state.pointee.lastSource != 0 else {
+        guard state.pointee.lastSource != .none else {
             lock.unlock(held)
             return askPoller()
         }
@@ -112,7 +111,7 @@ extension EventLoop {
     /// before.
     func arm(_ thread: UnsafeMutablePointer<LoopThread>) -> Found? {
         let held = lock.lock()
-        guard state.pointee.isUnarmed else {
+        guard state.pointee.lastSource.isUnarmed else {
             lock.unlock(held)
             return nil
         }
@@ -134,21 +133,20 @@ extension EventLoop {
     func readLastSource(
         _ thread: UnsafeMutablePointer<LoopThread>, bits: UInt32, _ held: inout Held<State>
     ) -> (any FrameHandler)? {
-        let channel = channel(of: state.pointee.lastSource, held)
-        state.pointee.isUnarmed = bits & UInt32(PORT_POLLED) != 0 && channel != nil
-        guard let channel else {
-            state.pointee.lastSource = 0
+        guard let token = state.pointee.lastSource.token, let channel = channel(of: token, held) else {
+            state.pointee.lastSource = .none
             return nil
         }
+        state.pointee.lastSource = bits & UInt32(PORT_POLLED) != 0 ? .unarmed(token) : .armed(token)
         return read(channel, bits | UInt32(PORT_READABLE) | UInt32(PORT_DOORBELL), thread, &held)
     }
 
-    func setLastSource(_ token: UInt64, _ thread: UnsafeMutablePointer<LoopThread>, _ held: inout Held<State>) {
-        guard state.pointee.lastSource != token else { return }
-        if state.pointee.isUnarmed, let receiver = readLastSource(thread, bits: 0, &held) {
+    func setLastSource(_ token: UInt64?, _ thread: UnsafeMutablePointer<LoopThread>, _ held: inout Held<State>) {
+        guard state.pointee.lastSource.token != token else { return }
+        if state.pointee.lastSource.isUnarmed, let receiver = readLastSource(thread, bits: 0, &held) {
             state.pointee.queue.append(.notify(receiver))
         }
-        if leads(thread, held) { state.pointee.lastSource = token }
+        if leads(thread, held) { state.pointee.lastSource = token.map { .armed($0) } ?? .none }
     }
 
     /// Releases what was removed, without the lock.
@@ -157,5 +155,31 @@ extension EventLoop {
         var removed: [any PollHandler] = []
         swap(&removed, &state.pointee.removed)
         lock.unlocked(&held) { removed.removeAll() }
+    }
+}
+
+/// The source that frames came from last, if it may be read without asking the poller; under the loop's lock.
+///
+///     none --(frames come)--> armed --(read while the loop polls)--> unarmed
+///     unarmed --(read before the loop sleeps, or before another source takes the place)--> armed
+///     armed, unarmed --(removed, or frames come from a source that may not be read so)--> none
+enum LastSource: Equatable {
+    case none
+    /// The poller reports input of the source.
+    case armed(UInt64)
+    /// The source was read without asking its peer to ring the doorbell; the loop has to ask before it sleeps.
+    case unarmed(UInt64)
+
+    @inline(__always)
+    var token: UInt64? {
+        switch self {
+        case .none: nil
+        case .armed(let token), .unarmed(let token): token
+        }
+    }
+
+    @inline(__always)
+    var isUnarmed: Bool {
+        if case .unarmed = self { true } else { false }
     }
 }

@@ -41,7 +41,7 @@ extension EventLoop {
             lock.unlock(held)
             throw .system("registering a descriptor", number)
         }
-        if state.pointee.started { lock.unlock(held) } else { wake(unlocking: held) }
+        if state.pointee.leader != .missing { lock.unlock(held) } else { wake(unlocking: held) }
         return token
     }
 

@@ -16,7 +16,7 @@ extension EventLoop {
             port_thread_sleep(takeoverNanoseconds * rest)
             ticks.wrappingAdd(1, ordering: .relaxed)
             var held = lock.lock()
-            if state.pointee.stopped, state.pointee.phase == .none, writer.load(ordering: .relaxed) == 0 {
+            if state.pointee.stopped, !state.pointee.leader.isInPiece, writer.load(ordering: .relaxed) == 0 {
                 return lock.unlock(held)
             }
             if state.pointee.pieces == seen, isHeld(held) {
@@ -33,14 +33,16 @@ extension EventLoop {
             }
             // While no work runs there is nothing to take over. Ticks come less often then: each costs a busy processor
             // microseconds.
-            let isInWork = state.pointee.phase == .work
+            let isInWork = state.pointee.leader == .working
             rest = isInWork || !state.pointee.reserved.isEmpty ? 1 : min(rest * 2, Self.longestRest)
             idle = state.pointee.pieces == seen ? idle + 1 : 0
             seen = state.pointee.pieces
             if idle >= Self.idleTicks, !state.pointee.stopped {
-                state.pointee.watchdogParked = true
-                while state.pointee.watchdogParked, !state.pointee.stopped { _ = lock.wait(for: watchdogRest, held) }
-                state.pointee.watchdogParked = false
+                state.pointee.watchdog.rest()
+                while state.pointee.watchdog == .resting, !state.pointee.stopped {
+                    _ = lock.wait(for: watchdogRest, held)
+                }
+                _ = state.pointee.watchdog.wake()
                 idle = 0
             }
             lock.unlock(held)
@@ -58,9 +60,7 @@ extension EventLoop {
     /// Wakes the watchdog if it rests.
     @inline(__always)
     func wakeWatchdog(_ held: borrowing Held<State>) {
-        guard state.pointee.watchdogParked else { return }
-        state.pointee.watchdogParked = false
-        watchdogRest.signal()
+        if state.pointee.watchdog.wake() { watchdogRest.signal() }
     }
 
     private func checkReservations(_ held: inout Held<State>) {
@@ -78,7 +78,7 @@ extension EventLoop {
     ///
     /// If it writes, this clears `writer`: after the write the leader checks whether it has lost the leadership.
     private func isHeld(_ held: borrowing Held<State>) -> Bool {
-        if state.pointee.phase != .none { return true }
+        if state.pointee.leader.isInPiece { return true }
         let token = state.pointee.token
         return token != 0
             && writer.compareExchange(expected: token, desired: 0, ordering: .relaxed).exchanged
@@ -92,30 +92,66 @@ extension EventLoop {
         if !hasWaiting, state.pointee.threads >= maximumThreads {
             return exhausted(held)
         }
-        let next = state.pointee.token &+ 1
         if hasWaiting {
-            state.pointee.offered = next
             waitingThreads.signal()
-        } else if !startThread(token: next, held) {
+        } else if !startThread(held) {
             return exhausted(held)
         }
         if let channel = state.pointee.delivering {
             state.pointee.captured[state.pointee.token] = channel.takeUnretainedValue()
             state.pointee.delivering = nil
         }
-        state.pointee.token = next
-        state.pointee.phase = .none
-        state.pointee.sleeping = false
-        state.pointee.exhaustionReported = false
+        state.pointee.token &+= 1
+        state.pointee.leader.call()
+        state.pointee.supply.found()
         return nil
     }
 
     private func exhausted(_ held: borrowing Held<State>) -> (@Sendable () -> Void)? {
         // `isHeld` has cleared `writer` if the leader writes. Set again, so that the next tick tries once more.
-        if state.pointee.phase == .none { writer.store(state.pointee.token, ordering: .relaxed) }
-        guard !state.pointee.exhaustionReported, let hook = state.pointee.onEvent else { return nil }
-        state.pointee.exhaustionReported = true
+        if !state.pointee.leader.isInPiece { writer.store(state.pointee.token, ordering: .relaxed) }
+        guard let hook = state.pointee.onEvent, state.pointee.supply.runOut() else { return nil }
         let threads = state.pointee.threads
         return { hook(.threadsExhausted(threads)) }
     }
+}
+
+/// Whether the watchdog ticks; under the loop's lock.
+///
+///     ticking --(it has nothing to watch for a while)--> resting --(the leader begins a piece)--> ticking
+enum Watchdog {
+    case ticking
+    /// It waits until there is something to watch.
+    case resting
+
+    mutating func rest() { self = .resting }
+
+    /// - Returns: Whether it rested.
+    @inline(__always)
+    mutating func wake() -> Bool {
+        guard self == .resting else { return false }
+        self = .ticking
+        return true
+    }
+}
+
+/// Whether the loop has threads left that can lead; under the loop's lock.
+///
+///     enough --(no thread can take over)--> exhausted --(a thread takes over)--> enough
+enum ThreadSupply {
+    case enough
+    /// No thread could take over the last time, and this was reported.
+    case exhausted
+
+    /// Notes that no thread can take over.
+    ///
+    /// - Returns: Whether to report that.
+    mutating func runOut() -> Bool {
+        guard self == .enough else { return false }
+        self = .exhausted
+        return true
+    }
+
+    /// Notes that a thread takes over.
+    mutating func found() { self = .enough }
 }

@@ -56,17 +56,6 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         var generation: UInt32
     }
 
-    /// What the leader is doing, so that the watchdog can see whether the leader is held.
-    ///
-    /// During a write this is `.none`, and `writer` holds the leader's token.
-    enum Phase {
-        /// Between two pieces of work, or asleep. The leader cannot lose the leadership now.
-        case none
-        /// A piece of work, which may be user code.
-        case work
-        case reading
-    }
-
     struct State: ~Copyable {
         var queue = Ring<Work>()
         var timers = TimerQueue()
@@ -76,28 +65,21 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         var peers: [Int32: PeerProcess] = [:]
         /// Identifies the leadership: a thread with another token must not touch the loop's iteration.
         var token: UInt64 = 1
-        /// The leader sleeps in the poller or is about to, and nothing has woken it yet.
-        var sleeping = false
-        /// The leader polls, and has to be notified of work by `hasNews`.
-        var looking = false
-        var phase = Phase.none
+        var leader = Leader.missing
         /// Counts the pieces of work, reads and writes that the leader begins.
         var pieces: UInt64 = 0
         /// Sources that the poller reported and that were not called yet, with the reported bits.
         var ready = Ring<(any PollHandler, UInt32)>()
         /// Channels to flush.
         var dirty = Ring<LoopChannel>()
-        /// The source that frames came from last, if it may be read without asking the poller; 0 if there is none.
-        var lastSource: UInt64 = 0
-        /// The last source was read without asking its peer to ring the doorbell; the loop has to ask before it sleeps.
-        var isUnarmed = false
-        var started = false
+        var lastSource = LastSource.none
+        /// Whether the threads end once the loop has no work.
         var stopped = false
-        /// A token that no waiting thread has taken yet.
-        var offered: UInt64?
         var threads = 0
+        /// The threads that have lost the leadership and wait to lead again.
         var waiting = 0
-        var watchdogParked = false
+        var supply = ThreadSupply.enough
+        var watchdog = Watchdog.ticking
         /// Channels whose input is reserved for blocking readers, until the watchdog gives it back to the loop.
         var reserved: [LoopChannel] = []
         /// The channel that the leader reads, kept only by `sources`, or by `removed` if it is removed meanwhile.
@@ -105,7 +87,6 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         /// The channels of threads that lost the leadership during a read, by the token that the thread had.
         var captured: [UInt64: LoopChannel] = [:]
         var removed: [any PollHandler] = []
-        var exhaustionReported = false
         var onEvent: (@Sendable (LoopEvent) -> Void)?
 
         init(_ configuration: Configuration) {
@@ -245,28 +226,21 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         }
     }
 
-    /// Wakes the leader if it sleeps, starts it if there is none.
+    /// Has the leader look at its state again, and starts it if there is none.
     func wake(unlocking held: consuming Held<State>) {
-        if !state.pointee.started {
-            state.pointee.started = true
-            startThreads(held)
+        switch state.pointee.leader.hear() {
+        case .none:
             lock.unlock(held)
-        } else if state.pointee.sleeping {
-            state.pointee.sleeping = false
+        case .news:
+            hasNews.store(true, ordering: .relaxed)
+            lock.unlock(held)
+        case .wake:
             lock.unlock(held)
             port_poller_wake(poller)
-        } else {
-            notifyPolling(held)
+        case .start:
+            startThreads(held)
             lock.unlock(held)
         }
-    }
-
-    /// Has a polling leader look at its state again.
-    @inline(__always)
-    func notifyPolling(_ held: borrowing Held<State>) {
-        guard state.pointee.looking else { return }
-        state.pointee.looking = false
-        hasNews.store(true, ordering: .relaxed)
     }
 
     package func flushAtEndOfIteration(_ channel: LoopChannel) -> Bool {
