@@ -61,13 +61,20 @@ extension Conversation {
         case .provide, .accept:
             throw ProtocolViolation(.unknownName, "a frame of kind \(kind) needs a feature that was not agreed on")
         }
-        if let length = frame.messageLength {
-            if length >= UInt64(ProtocolLimits.largeContent) {
-                session.memory.largeContent(isInitiator: host.isInitiator)
-            }
-            serving.makeRoom(&session, &actions.others)
-        }
+        noteFragments(of: frame, host, &actions.others)
         return host.isInitiator && wantsMemory(host) ? .expectMemory : .none
+    }
+
+    /// Notes that the fragments of a frame follow, if they do.
+    @inline(__always)
+    private mutating func noteFragments(
+        of frame: borrowing InboundFrame, _ host: Host, _ actions: inout [Action<Host>]
+    ) {
+        guard let length = frame.messageLength else { return }
+        if length >= UInt64(ProtocolLimits.largeContent) {
+            session.memory.largeContent(isInitiator: host.isInitiator)
+        }
+        serving.makeRoom(&session, &actions)
     }
 
     /// The kind of a frame, once checked that the kind may have its flags, descriptors, fragments and size.
