@@ -122,6 +122,22 @@ struct OneCallTests {
         #expect(stated.map { String($0.1) } == "\(changes)")
     }
 
+    @Test(
+        "The article lists exactly the files of a type that is in several",
+        arguments: [("Connection", "Sources/DistantObjects/"), ("Channel", "Sources/PortTransport/")])
+    func filesInOneCall(_ type: String, _ module: String) throws {
+        let path = try #require(DocumentedCode.documents["OneCall.md"])
+        let rows = try DocumentedCode.text(of: path).matches(of: #/(?m)^\| `((\w+)(?:\+\w+)?\.swift)` \| \S/#)
+        let listed = rows.filter { $0.2 == type }.map { String($0.1) }
+        let found = try DocumentedCode.files(under: module).filter { file in
+            guard file.hasSuffix(".swift") else { return false }
+            let pattern = "(?m)^(\\w+ )*(class|extension) \(type)\\b"
+            return try DocumentedCode.text(of: file).firstMatch(of: Regex(pattern)) != nil
+        }.map { ($0 as NSString).lastPathComponent }
+        #expect(!found.isEmpty && listed.count == Set(listed).count)
+        #expect(Set(listed) == Set(found))
+    }
+
     @Test("The list contains exactly the folders of the module")
     func folders() throws {
         let path = try #require(DocumentedCode.documents["OneCall.md"])
