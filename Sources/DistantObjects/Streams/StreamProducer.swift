@@ -341,7 +341,9 @@ extension StreamAction {
                 return true
             }
             if isRunning { producer.start(source) } else { source.dispose() }
-        case .cancel(let stream): stream.producer(on: connection)?.cancel()
+        case .cancel(let stream):
+            let producer = connection.state.withLock { _ in stream.producerToCancel() as? StreamProducer }
+            producer?.cancel()
         case .flush(let stream): stream.producer(on: connection)?.flush()
         case .dispose(let source): source.dispose()
         }

@@ -115,8 +115,3 @@ extension ItemsOutcome {
     var isNoRoom: Bool { if case .noRoom = self { true } else { false } }
     var isStopped: Bool { if case .stopped = self { true } else { false } }
 }
-
-extension StreamLife {
-    /// Whether this side's End is written.
-    var hasEnded: Bool { !isRunning && stop != nil }
-}

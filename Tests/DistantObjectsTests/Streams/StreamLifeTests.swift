@@ -139,6 +139,7 @@ struct StreamLifeTests {
     func questionsToStreamLife() {
         #expect(Kind.allCases.filter { $0.life.isRunning } == [.running, .full, .stopping])
         #expect(Kind.allCases.filter { $0.life.readerHasEnded } == [.stopping, .over])
+        #expect(Kind.allCases.filter { $0.life.hasEnded } == [.withdrawn, .ended, .over])
         #expect(Kind.allCases.filter { $0.life.stop != nil } == [.stopping, .withdrawn, .ended, .over])
     }
 }

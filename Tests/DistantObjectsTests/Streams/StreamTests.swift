@@ -292,6 +292,17 @@ struct StreamTests {
         #expect(pair.client.statistics.streams == 0 && pair.server.statistics.streams == 0)
     }
 
+    @Test("A sequence that gives nothing more is cancelled when the connection ends", arguments: [false, true])
+    func waitingSourceInStream(isClosed: Bool) async throws {
+        let pair = try await StreamPair()
+        let stream: DistantStream<Int> = try await pair.remote.held()
+        var iterator = stream.makeAsyncIterator()
+        #expect(try await iterator.next() == 1)
+        if isClosed { await pair.server.close() } else { pair.client.invalidate() }
+        _ = await pair.server.ended
+        await pair.object.released.wait()
+    }
+
     @Test("Elements of another type are an error, and the stream ends")
     func wrongType() async throws {
         let pair = try await StreamPair()

@@ -49,6 +49,14 @@ enum StreamLife {
         }
     }
 
+    /// Whether this side's End is written, or the connection has ended.
+    var hasEnded: Bool {
+        switch self {
+        case .withdrawn, .ended, .over: true
+        case .offered, .asked, .running, .full, .stopping: false
+        }
+    }
+
     var awaitsRoom: Bool {
         if case .full = self { true } else { false }
     }

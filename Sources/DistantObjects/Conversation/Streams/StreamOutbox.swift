@@ -16,7 +16,7 @@ final class StreamOutbox: @unchecked Sendable {
     private var window = 0
     /// What this side holds back; nil if the reader alone decides.
     private let held: HeldBack?
-    /// The object that runs the sequence, once the sequence runs.
+    /// The object that runs the sequence, until this side's End is written and the task has ended or is cancelled.
     var producer: AnyObject?
     /// Senders that wait for credit or room.
     var waiters: [VoidWaiter] = []
@@ -29,6 +29,12 @@ final class StreamOutbox: @unchecked Sendable {
 
     /// Why the producer has to stop; nil while it may go on.
     var stop: ConnectionError? { life.stop }
+
+    /// The object whose task has to be cancelled.
+    func producerToCancel() -> AnyObject? {
+        defer { if life.hasEnded { producer = nil } }
+        return producer
+    }
 
     /// The number of items that may be sent now.
     ///

@@ -108,13 +108,13 @@ extension Streams {
     ) {
         let action = stream.life.endTask(error)
         guard action != .refuse else { return }
+        stream.producer = nil
         writeEnd(stream, error, &outbox)
         wakeSenders(of: stream, &work)
         if action == .endAndFree { remove(stream) }
     }
 
     private func writeEnd(_ stream: StreamOutbox, _ error: ConnectionError, _ outbox: inout Outbox) {
-        stream.producer = nil
         outbox.write(EndFrame.failed(UInt32(stream.number), error))
     }
 
@@ -154,7 +154,6 @@ extension Streams {
             case .dispose: work.append(.stream(.dispose(stream.source)))
             case .cancel: work.append(.stream(.cancel(stream)))
             }
-            stream.producer = nil
             wakeSenders(of: stream, &work)
         }
         for inbox in incoming {
