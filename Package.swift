@@ -89,6 +89,9 @@ let package = Package(
             dependencies: [
                 "whiteboard-server", "whiteboard-client", "DistantObjects", "WhiteboardValues", "ExampleConsole",
             ], path: "Examples/Whiteboard", swiftSettings: settings),
+        .executableTarget(
+            name: "main-actor-helper", dependencies: ["DistantObjects", "KeyedArchive"],
+            path: "Examples/MainActorHelper", swiftSettings: settings + [.defaultIsolation(MainActor.self)]),
         .executableTarget(name: "release-model", path: "Tests/Model", swiftSettings: settings),
         .executableTarget(name: "foundation-reader", path: "Tests/FoundationReader", swiftSettings: settings),
         .executableTarget(
@@ -130,7 +133,7 @@ let package = Package(
             name: "ExampleTests",
             dependencies: [
                 "FooBarClient", "FooBarServer", "wordcount", "WorkerPool", "Whiteboard", "AppState", "ItemStore",
-                "Settings", "distant",
+                "Settings", "distant", "main-actor-helper",
                 "allocation-count", "FooBar", "DistantObjects", "foundation-reader", "KeyedArchive", "PortTransport",
                 "CPortShims", "ArchiveFixtures", "TestSupport", "WordCountValues", "DistantTesting", "WorkerPoolValues",
             ] + foundationCoding,

@@ -1,6 +1,6 @@
 // FirstConnection.md: values
 /// The word count of a text; sent by copy.
-public struct WordCount: Codable, Sendable {
+public nonisolated struct WordCount: Codable, Sendable {
     /// The number of words.
     public var words: Int
     /// The longest word.

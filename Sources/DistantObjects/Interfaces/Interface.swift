@@ -14,7 +14,7 @@
 /// it answers them. Signatures are stored properties: one instance is made in a process.
 public protocol Interface: Sendable {
     /// The signatures.
-    init()
+    nonisolated init()
 
     /// Errors of the methods, which callers get as they were thrown; by default none.
     ///
@@ -22,7 +22,7 @@ public protocol Interface: Sendable {
     /// looks for an error's name in its own interface, then in the configuration, then in other interfaces that were called over
     /// the connection. A stream has no interface of its own: if it fails with an error whose name two of them list with different
     /// types, a `RemoteError` says so.
-    static var errors: [any (Error & Codable).Type] { get }
+    nonisolated static var errors: [any (Error & Codable).Type] { get }
 }
 
 extension Interface {

@@ -41,14 +41,14 @@ public protocol Vendable: AnyObject, Sendable, _ByReferenceCodable {
 
     /// The messages that other processes may send. Read once for each class.
     @MessageTable<MessageTarget>.Builder
-    static var messages: MessageTable<MessageTarget> { get }
+    nonisolated static var messages: MessageTable<MessageTarget> { get }
 
     /// What is sent instead of this object. Called each time the object is encoded for a connection.
     ///
     /// - Parameter coder: The coder of the message, which tells who gets it.
     /// - Returns: `nil` (the default) to send the object itself, by reference.
     /// - Throws: An error of its own if nothing can be sent.
-    func replacementObject(for coder: PortCoder) throws -> PortReplacement?
+    nonisolated func replacementObject(for coder: PortCoder) throws -> PortReplacement?
 }
 
 extension Vendable {

@@ -10,7 +10,8 @@ private final class Account: Vendable {
 
     nonisolated init() {}
 
-    nonisolated static var messages: MessageTable<Account> {
+    // The protocol says that it is not isolated.
+    static var messages: MessageTable<Account> {
         Message("deposit", Account.deposit)
         Message("rename", Account.rename)
         Message("fail", Account.fail)

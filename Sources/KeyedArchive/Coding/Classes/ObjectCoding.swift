@@ -25,32 +25,32 @@ public protocol ObjectCoding: AnyObject, Codable {
     /// - Parameter coder: The decoder that reads the object. A class may leave `borrowing` out, and must if it has a superclass
     ///   or subclasses that do; its initializer then retains and releases the decoder for each object.
     /// - Throws: What the coder throws, and the class's own errors for values that do not fit together.
-    init(coder: borrowing ObjectDecoder) throws
+    nonisolated init(coder: borrowing ObjectDecoder) throws
 
     /// Writes the object's state under keys. Subclasses call `super`.
     ///
     /// - Throws: What the coder throws, and the class's own errors for a state that cannot be archived.
-    func encode(with coder: ObjectEncoder) throws
+    nonisolated func encode(with coder: ObjectEncoder) throws
 
     /// The name of the class in archives. Default: the type's name without its module.
-    static var className: String { get }
+    nonisolated static var className: String { get }
 
     /// The version written with the class, for its `init(coder:)` to read. Default: 0.
-    static var classVersion: Int { get }
+    nonisolated static var classVersion: Int { get }
 
     /// Classes whose instances may appear where this class is expected: subclasses, and stand-ins that
     /// `awakeAfter(using:)` replaces with an instance. Their own `codingSubclasses` count, too. Default: none.
-    static var codingSubclasses: [any ObjectCoding.Type] { get }
+    nonisolated static var codingSubclasses: [any ObjectCoding.Type] { get }
 
     /// An object to archive in place of this one; asked once for each archive. Default: nil, for this one.
     ///
     /// - Throws: The class's own error if the object cannot be archived.
-    func replacementObject(for coder: ObjectEncoder) throws -> (any ObjectCoding)?
+    nonisolated func replacementObject(for coder: ObjectEncoder) throws -> (any ObjectCoding)?
 
     /// The object to use in place of this one, which was just decoded. Default: nil, which keeps this object.
     ///
     /// - Throws: The class's own error if the object cannot be used.
-    func awakeAfter(using coder: ObjectDecoder) throws -> (any ObjectCoding)?
+    nonisolated func awakeAfter(using coder: ObjectDecoder) throws -> (any ObjectCoding)?
 }
 
 extension ObjectCoding {

@@ -33,7 +33,7 @@ public protocol DefaultValue {
     /// The type of the field.
     associatedtype Value: Codable
     /// What is decoded if the field is missing.
-    static var defaultValue: Value { get }
+    nonisolated static var defaultValue: Value { get }
 }
 
 extension Defaulted: Sendable where Source.Value: Sendable {}

@@ -18,5 +18,5 @@
 /// Conform from the first version on: a case can be added only for programs that have been built with the conformance.
 public protocol OpenEnum: Codable {
     /// What stands for the cases of later versions; an enum conforms with a case of this name.
-    static var unknown: Self { get }
+    nonisolated static var unknown: Self { get }
 }
