@@ -35,11 +35,10 @@ class AnyInterfaceShape: @unchecked Sendable {  // Immutable after `init`.
         faults = names.map { "the interface has “\($0)” twice" } + (isCircle ? ["the interface extends itself"] : [])
     }
 
-    /// The error for an object that does not answer what the interface asks.
+    /// The error for an object that does not answer what the interface asks, which its sentence names.
     func mismatch(_ problems: [String], _ className: String) -> ConnectionError {
         ConnectionError(
-            .interfaceMismatch, "\(className) does not answer what \(name) asks: \(problems.joined(separator: "; "))",
-            context: name)
+            .interfaceMismatch, "\(className) does not answer what \(name) asks: \(problems.joined(separator: "; "))")
     }
 }
 

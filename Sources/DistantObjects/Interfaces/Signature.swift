@@ -89,13 +89,29 @@ final class SignatureRecord: Sendable {
         storage.store(true, ordering: .relaxed)
     }
 
-    /// Why objects of a class cannot answer the message, if they cannot.
+    /// Why objects of a class cannot answer the message, if they cannot: that it is missing, or the parts that differ.
     func obstacle(in other: ClassDescription) -> String? {
         guard let found = other.message(name) else { return "\(description) is missing" }
-        let isSame =
-            found.arguments.count == description.arguments.count
-            && zip(found.arguments + [found.result], description.arguments + [description.result])
-                .allSatisfy { $0.fits($1, olderNames: olderTypeNames) }
-        return isSame ? nil : "\(description) is \(found) there"
+        var differences: [String] = []
+        let (asked, there) = (description.arguments, found.arguments)
+        if asked.count == there.count {
+            for (index, pair) in zip(asked, there).enumerated() where !fits(pair.1, pair.0) {
+                differences.append("argument \(index + 1) \(pair.0) is \(pair.1) there")
+            }
+        } else {
+            differences.append("the arguments \(list(asked)) are \(list(there)) there")
+        }
+        if !fits(found.result, description.result) {
+            differences.append("result \(description.result) is \(found.result) there")
+        }
+        return differences.isEmpty ? nil : "\(name): \(differences.joined(separator: ", "))"
+    }
+
+    private func fits(_ found: TypeDescription, _ asked: TypeDescription) -> Bool {
+        found.fits(asked, olderNames: olderTypeNames)
+    }
+
+    private func list(_ types: [TypeDescription]) -> String {
+        "(\(types.map(\.description).joined(separator: ", ")))"
     }
 }

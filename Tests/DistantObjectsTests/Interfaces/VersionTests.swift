@@ -48,9 +48,9 @@ struct VersionTests {
         let message = error?.message ?? ""
         for part in [
             "Library does not answer what OtherLibraryInterface asks",
-            "add(Book, Int) -> Int is add(Book) -> Int there",
-            "find(String) -> Void is find(String) -> Optional<Book> there",
-            "shelf(String) -> Remote<ReaderInterface> is shelf(String) -> Remote<ShelfInterface> there",
+            "add: the arguments (Book, Int) are (Book) there",
+            "find: result Void is Optional<Book> there",
+            "shelf: result Remote<ReaderInterface> is Remote<ShelfInterface> there",
             "title() -> String is missing",
         ] { #expect(message.contains(part), "\(message)") }
         #expect(!message.contains("clear"))

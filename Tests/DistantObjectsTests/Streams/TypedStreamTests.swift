@@ -109,8 +109,8 @@ struct TypedStreamTests {
         #expect(described.messages[0].result.kind == .stream)
         let error = #expect(throws: ConnectionError.self) { try Remote<NewerInterface>(root) }
         let message = error?.message ?? ""
-        #expect(message.contains("latest(Int) -> DistantStream<String> is latest(Int) -> DistantStream<Int> there"))
-        #expect(message.contains("own() -> DistantStream<Int>.WithFinal<Int> is own() -> DistantStream<Int> there"))
+        #expect(message.contains("latest: result DistantStream<String> is DistantStream<Int> there"))
+        #expect(message.contains("own: result DistantStream<Int>.WithFinal<Int> is DistantStream<Int> there"))
         #expect(!message.contains("extra"))
         await pair.client.close()
     }
