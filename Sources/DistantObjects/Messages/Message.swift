@@ -5,16 +5,16 @@ import KeyedArchive
 /// The method may be synchronous or `async`, may throw, and may have a result. Arguments and results are `Codable`.
 /// Arguments are matched by position; their labels do not matter.
 ///
-/// Wrap a method of an actor, or one with a `consuming` parameter, in a closure:
-/// `Message("bump") { (counter: Counter) in { (step: Int) in await counter.bump(step) } }`. Do the same, with concrete
-/// types, for a generic method and for one whose parameters are existentials or tuples.
+/// Call a method of an actor, or one with a `consuming` parameter, in a closure that takes the object and the arguments:
+/// `Message("bump") { await $0.bump($1) }`. Do the same, with concrete types for the arguments, for a generic method and for one
+/// whose parameters are existentials or tuples.
 ///
 /// A method of a `@MainActor` class runs on the main actor.
 ///
-/// - Important: **Always** wrap a synchronous method of a class on another global actor in an `async` closure:
-///   `Message("get") { (account: Account) in { () async -> Int in await account.get() } }`. The compiler takes
-///   `Message("get", Account.get)` without a warning, and the method then runs outside its actor. A method with a variadic or
-///   `inout` parameter crashes the compiler; wrap it in a closure, too. See <doc:Workarounds>.
+/// - Important: **Always** call a synchronous method of a class on another global actor in such a closure:
+///   `Message("get") { await $0.get() }`. The compiler takes `Message("get", Account.get)` without a warning, and the method
+///   then runs outside its actor. A method with a variadic or `inout` parameter crashes the compiler; call it in a closure,
+///   too. See <doc:Workarounds>.
 public struct Message<Target: AnyObject>: Sendable {
     let body: MessageBody
 
@@ -318,7 +318,7 @@ private struct Arguments {
 }
 
 /// Like `Arguments`, but for an `async` method, which does not hold the decoder while it runs.
-private struct ServingArguments {
+struct ServingArguments {
     private let call: any AsyncCall
     private let codecs: MessageCodecs
     private var position = 0

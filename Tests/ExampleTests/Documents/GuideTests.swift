@@ -34,6 +34,10 @@ struct GuideTests {
         try await journal.write("first")
         let lines: [String] = try await journal.lines()
         #expect(lines == ["first"])
+        server.vend(WhereCodeRunsCode.Ledger(), as: "ledger")
+        let ledger = try await client.root(named: "ledger")
+        let entries: [Int] = [try await ledger.enter(2), try await ledger.enter(3)]
+        #expect(entries == [2, 5])
         // Two seconds may pass on a busy machine.
         do {
             #expect(try await WhereCodeRunsCode.wait(account) == 5_055)

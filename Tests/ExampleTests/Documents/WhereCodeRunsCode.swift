@@ -30,12 +30,34 @@ enum WhereCodeRunsCode {
         private var balance = 0
 
         static var messages: MessageTable<Account> {
-            Message(\I.deposit) { (account: Account) in { (amount: Int) in await account.deposit(amount) } }
+            Message(\I.deposit) { await $0.deposit($1) }
         }
 
         func deposit(_ amount: Int) -> Int {
             balance += amount
             return balance
+        }
+    }
+    // end
+
+    // WhereCodeRuns.md: global actor
+    @globalActor actor BookActor {
+        static let shared = BookActor()
+    }
+
+    @BookActor
+    final class Ledger: Vendable {
+        private var entries = 0
+
+        static var messages: MessageTable<Ledger> {
+            Message("enter") { await $0.enter($1) }
+        }
+
+        nonisolated init() {}
+
+        func enter(_ count: Int) -> Int {
+            entries += count
+            return entries
         }
     }
     // end
