@@ -4,6 +4,15 @@ extension MessageTable {
     public enum Builder {
         /// One message.
         public static func buildExpression(_ message: Message<Target>) -> [Message<Target>] { [message] }
+        /// Not for use: the compiler answers it with the way to list messages of a subclass.
+        @available(
+            *, unavailable,
+            message: "the message is of another class; a subclass adds it with `super.messages.extended(by: ...)`"
+        )
+        public static func buildExpression<Other: AnyObject>(_ message: Message<Other>) -> [Message<Target>] {
+            fatalError("the compiler refuses each use")
+        }
+
         /// All of them in order.
         ///
         /// - Complexity: Linear in the number of messages.

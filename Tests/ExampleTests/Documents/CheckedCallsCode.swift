@@ -69,6 +69,8 @@ enum CheckedCallsCode {
         func watch(_ observer: Remote<ObserverInterface>) { state.withLock { $0.observer = observer } }
         // end
 
+        var count: Int { state.withLock { $0.accounts.count } }
+
         private struct State {
             var accounts: [String: Account] = [:]
             var observer: Remote<ObserverInterface>?
@@ -83,6 +85,46 @@ enum CheckedCallsCode {
     struct AuditedBankInterface: Extending {
         typealias Base = BankInterface
         let audit = Signature<Int>("audit")
+    }
+    // end
+
+    // CheckedCalls.md: implementing
+    final class AuditedBank: Vendable, Implements {
+        typealias I = AuditedBankInterface
+        private let bank = Bank()
+
+        static var messages: MessageTable<AuditedBank> {
+            Message(\I.Base.open) { Remote(vending: try await $0.bank.open($1)) }
+            Message(\I.Base.find) { $0.bank.find($1).map { Remote(vending: $0) } }
+            Message(\I.Base.watch) { $0.bank.watch($1) }
+            Message(\I.audit, AuditedBank.audit)
+        }
+
+        func audit() -> Int { bank.count }
+    }
+    // end
+
+    // CheckedCalls.md: subclass
+    class Shop: Vendable, @unchecked Sendable {
+        class var messages: MessageTable<Shop> {
+            Message("price", Shop.price)
+        }
+
+        func price() -> Int { 3 }
+    }
+
+    final class Bakery: Shop, @unchecked Sendable {
+        override class var messages: MessageTable<Shop> {
+            super.messages.extended(
+                by: MessageTable<Bakery> {
+                    Message("bake", Bakery.bake)
+                    Message("loaves", Bakery.loaves)
+                })
+        }
+
+        private let baked = Mutex(0)
+        func bake(_ count: Int) { baked.withLock { $0 += count } }
+        func loaves() -> Int { baked.withLock { $0 } }
     }
     // end
 

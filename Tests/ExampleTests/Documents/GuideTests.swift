@@ -115,6 +115,17 @@ struct GuideTests {
         #expect(try await CheckedCallsCode.promise(client) == 5)
         #expect(try await CheckedCallsCode.callLocal() == 1)
         #expect(try await CheckedCallsCode.callDynamically(client) == 5)
+        try server.vend(CheckedCallsCode.AuditedBank(), as: "audited")
+        let audited = try await client.root(named: "audited", as: CheckedCallsCode.AuditedBankInterface.self)
+        #expect(try await audited.open("Ada").deposit(3) == 3)
+        #expect(try await audited.find("Ada")?.balance() == 3)
+        #expect(try await audited.find("Grace") == nil)
+        #expect(try await audited.audit() == 1)
+        server.vend(CheckedCallsCode.Bakery(), as: "bakery")
+        let bakery = try await client.root(named: "bakery")
+        try await bakery.bake(4)
+        let numbers: [Int] = [try await bakery.price(), try await bakery.loaves()]
+        #expect(numbers == [3, 4])
         let description = try #require(DistantObject.classDescription(of: await client.root))
         #expect(description.name == "Bank")
         #expect(
