@@ -18,11 +18,35 @@ public struct Signature<Result, each Argument>: Sendable {
     ///     name here, and the one there. It helps this side use such peers. They cannot use objects of this side, because
     ///     they do not know the new name.
     public init(_ name: String, since version: Int? = nil, olderTypeNames: [String: String] = [:])
-    where repeat each Argument: Codable & SendableMetatype {
+    where Result: Codable & SendableMetatype, repeat each Argument: Codable & SendableMetatype {
         record = SignatureRecord(
             MessageDescription(
                 name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Result.self)),
             version, olderTypeNames)
+    }
+
+    /// A message of that name, without a result.
+    ///
+    /// - Parameters:
+    ///   - name: What it is called on the wire.
+    ///   - version: The version of the interface that brought it; `nil`: every peer has to have it.
+    ///   - olderTypeNames: Types of the arguments that have another name in peers of earlier versions.
+    public init(_ name: String, since version: Int? = nil, olderTypeNames: [String: String] = [:])
+    where Result == Void, repeat each Argument: Codable & SendableMetatype {
+        record = SignatureRecord(
+            MessageDescription(name, TypeDescription.of(each: repeat (each Argument).self), .nothing), version,
+            olderTypeNames)
+    }
+
+    /// Not for use: the compiler answers it with what a result has to be.
+    @available(
+        *, unavailable,
+        message: "the result has to be Codable, a Remote, a DistantStream, or Void; instead of a tuple, a structure"
+    )
+    @_disfavoredOverload
+    public init(_ name: String, since version: Int? = nil, olderTypeNames: [String: String] = [:])
+    where repeat each Argument: Codable & SendableMetatype {
+        fatalError("the compiler refuses each use")
     }
 }
 

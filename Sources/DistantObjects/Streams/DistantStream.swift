@@ -250,3 +250,25 @@ extension DistantStream.WithFinal: DescribedType {
         TypeDescription(.stream, "\(TypeDescription.of(Element.self)); \(TypeDescription.of(Final.self))")
     }
 }
+
+extension DistantStream.AsyncIterator {
+    /// Not for use: the compiler answers it with the way to limit a wait.
+    ///
+    /// - Throws: Nothing, since the compiler refuses each use.
+    @available(
+        *, unavailable, message: "the stream has the time-out: `for try await change in changes.timeout(.seconds(5))`"
+    )
+    public mutating func next(timeout: Duration) async throws -> Element? {
+        fatalError("the compiler refuses each use")
+    }
+
+    /// Not for use: the compiler answers it with the way to limit a wait.
+    ///
+    /// - Throws: Nothing, since the compiler refuses each use.
+    @available(
+        *, unavailable, message: "the stream has the time-out: `for try await change in changes.timeout(.seconds(5))`"
+    )
+    public mutating func next(deadline: Duration) async throws -> Element? {
+        fatalError("the compiler refuses each use")
+    }
+}

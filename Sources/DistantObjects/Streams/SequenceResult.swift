@@ -47,3 +47,18 @@ extension Message {
         self.init(nameOfMessage(path), onMainActor: method) { SequenceResult.stream($0) }
     }
 }
+
+extension Message {
+    /// Not for use: the compiler answers it with what differs.
+    @available(
+        *, unavailable,
+        message: "the signature says a stream, the method returns an array; return `DistantStream(array)`"
+    )
+    @_disfavoredOverload
+    public init<I: Interface, Element, each Argument>(
+        _ path: KeyPath<I, Signature<DistantStream<Element>, repeat each Argument>>,
+        _ method: @escaping @Sendable (Target) -> (repeat each Argument) throws -> [Element]
+    ) {
+        fatalError("the compiler refuses each use")
+    }
+}

@@ -15,6 +15,14 @@ extension RemoteMethod where Result: Codable {
     public func call(_ argument: repeat each Argument, deadline: Duration?) async throws -> Result {
         fatalError("the compiler refuses each use")
     }
+
+    /// Not for use: the compiler answers it with the way of today.
+    ///
+    /// - Throws: Nothing, since the compiler refuses each use.
+    @available(*, unavailable, message: "call the message itself: `remote.count(text, timeout: .seconds(5))`")
+    public func call(_ argument: repeat each Argument, timeout: Duration? = nil) async throws -> Result {
+        fatalError("the compiler refuses each use")
+    }
 }
 
 extension RemoteMethod where Result == Void {
@@ -31,6 +39,14 @@ extension RemoteMethod where Result == Void {
     /// - Throws: Nothing, since the compiler refuses each use.
     @available(*, unavailable, message: "call the message itself: `remote.clear(timeout: .seconds(5))`")
     public func call(_ argument: repeat each Argument, deadline: Duration?) async throws {
+        fatalError("the compiler refuses each use")
+    }
+
+    /// Not for use: the compiler answers it with the way of today.
+    ///
+    /// - Throws: Nothing, since the compiler refuses each use.
+    @available(*, unavailable, message: "call the message itself: `remote.clear(timeout: .seconds(5))`")
+    public func call(_ argument: repeat each Argument, timeout: Duration? = nil) async throws {
         fatalError("the compiler refuses each use")
     }
 }
