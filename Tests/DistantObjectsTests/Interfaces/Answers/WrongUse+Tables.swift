@@ -222,6 +222,16 @@ extension WrongUse {
                 func encode(with coder: ObjectEncoder) throws { try coder.encode(count, forKey: "count") }
             }
             """, "main actor-isolated property 'count' can not be referenced from a nonisolated context"),
+        // The compiler takes it, and a value that is decoded ends the program. The guide warns of it.
+        .declarations(
+            """
+            @MainActor struct Value: @preconcurrency Codable, Sendable {
+                var x = 1
+                init(from decoder: any Decoder) throws { x = try decoder.singleValueContainer().decode(Int.self) }
+                func encode(to encoder: any Encoder) throws { try x.encode(to: encoder) }
+            }
+            struct I: Interface { let get = Signature<Value>("get") }
+            """),
         // The compiler takes the first line, and the method runs off its actor. The second is right.
         .declarations(
             """
