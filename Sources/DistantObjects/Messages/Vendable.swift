@@ -15,7 +15,7 @@ public import KeyedArchive
 /// becomes the original object again (`===`).
 ///
 /// A class that is not final declares `class var messages`. A subclass overrides it with
-/// ``MessageTable/extended(by:)``, and its objects answer the messages of both classes:
+/// ``MessageTable/extended(by:)-(MessageTable<Subclass>)``, and its objects answer the messages of both classes:
 ///
 /// ```swift
 /// class Document: Vendable, @unchecked Sendable {
