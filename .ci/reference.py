@@ -127,6 +127,8 @@ def graphs():
 
 
 words = sys.argv[1:]
+if '--help' in words:
+    sys.exit(__doc__)
 folder = os.path.abspath(words[words.index('--symbols') + 1]) if '--symbols' in words else None
 os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
 folder = folder or graphs()

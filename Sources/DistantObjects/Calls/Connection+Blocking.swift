@@ -107,7 +107,8 @@ extension Connection {
         guard state.withLock({ hold(&$0, .thread(call)) }) else { return }
         do {
             try wait(for: call, until: deadline) { deadline in
-                ConnectionError(.deadlineExceeded, "\(failure) within \(deadline.limit)", context: "the stream")
+                ConnectionError(
+                    .deadlineExceeded, "\(failure) within \(deadline.limit)", context: "a stream over \(self.name)")
             }
             _ = try call.get()
         } catch {

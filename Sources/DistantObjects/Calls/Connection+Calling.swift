@@ -102,7 +102,9 @@ extension Connection {
         let call = BlockingCall()
         let ticket = writeOrQueueCall(message, nil, in: nil, .blocking(call), isBlocking: true)
         try wait(for: call, until: deadline) { deadline in
-            let error = ConnectionError(.deadlineExceeded, "no answer came within \(deadline.limit)", context: name)
+            let error = ConnectionError(
+                .deadlineExceeded, "no answer came within \(deadline.limit)",
+                context: "\(name) over \(self.name)")
             if let ticket { giveUp(ticket, error) }
             return error
         }
@@ -279,7 +281,9 @@ extension Connection {
         let timer = loop.addTimer(after: left) { [self] in
             giveUp(
                 ticket,
-                ConnectionError(.deadlineExceeded, "no answer came within \(deadline.limit)", context: name))
+                ConnectionError(
+                    .deadlineExceeded, "no answer came within \(deadline.limit)",
+                    context: "\(name) over \(self.name)"))
         }
         if !state.withLock({ $0.questions.table.setTimer(timer, of: ticket) }) { loop.cancelTimer(timer) }
     }

@@ -21,7 +21,7 @@ extension Connection {
         let place = OneWayPlace()
         let name = message.name
         let timer = limit.map { limit in
-            loop.addTimer(after: limit) { self.withdrawOneWay(place, Self.noRoom(within: limit, name)) }
+            loop.addTimer(after: limit) { self.withdrawOneWay(place, self.noRoom(within: limit, name)) }
         }
         defer { if let timer { loop.cancelTimer(timer) } }
         try await withTaskCancellationHandler {
@@ -48,9 +48,10 @@ extension Connection {
             context: name)
     }
 
-    static func noRoom(within limit: Duration, _ name: String) -> ConnectionError {
+    func noRoom(within limit: Duration, _ message: String) -> ConnectionError {
         ConnectionError(
-            .deadlineExceeded, "there was no room for the message within \(limit); it was not sent", context: name)
+            .deadlineExceeded, "there was no room for the message within \(limit); it was not sent",
+            context: "\(message) over \(name)")
     }
 
     /// Sends a one-way message, and blocks the calling thread while there is no room for it.
@@ -62,7 +63,7 @@ extension Connection {
         let place = OneWayPlace()
         queueOneWay(message, place, .thread(call))
         try wait(for: call, until: limit.map { Deadline(after: $0, at: now) }) { deadline in
-            let error = Self.noRoom(within: deadline.limit, name)
+            let error = self.noRoom(within: deadline.limit, name)
             withdrawOneWay(place, error)
             return error
         }

@@ -307,15 +307,15 @@ extension Connection {
 
     /// Adds the exit status to the end of a connection whose helper dies at this moment.
     ///
-    /// So the errors of its calls say what has happened to it. Nobody waits if the end has another reason, if no call is
-    /// under way, or if a process that is not the helper has spoken over the connection.
+    /// So the errors of its calls say what has happened to it. Nobody waits if the end has another reason, if no call and no
+    /// stream is under way, or if a process that is not the helper has spoken over the connection.
     func addingExitStatus(to end: ConnectionEnd) -> ConnectionEnd {
         guard case .lost(nil) = end else { return end }
         if let status = life.withLock({ $0.peerStatus }) { return .lost(status) }
         guard let child, child.pid == peer?.pid ?? child.pid else { return end }
         let hasReason = state.withLock { state in
             state.session.life.verdict != nil || state.session.life.violation != nil
-                || state.session.life.peerSaidGoodbye || state.questions.count == 0
+                || state.session.life.peerSaidGoodbye || state.questions.count == 0 && state.session.streams.isEmpty
         }
         return hasReason ? end : .lost(child.exitStatus(awaitedFor: Self.statusTime))
     }

@@ -1,4 +1,4 @@
-public import KeyedArchive
+import KeyedArchive
 @_exported public import PortTransport
 import Synchronization
 

@@ -168,7 +168,7 @@ struct Conversation<Host: ConversationHost>: ~Copyable {
         let partialStreams = session.large.arriving.values.compactMap { partial in
             if case .stream(let stream) = partial.recipient { stream as? StreamInbox } else { nil }
         }
-        session.streams.end(end, partial: partialStreams, &actions)
+        session.streams.end(end, name, partial: partialStreams, &actions)
         return end
     }
 

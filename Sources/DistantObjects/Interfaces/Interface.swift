@@ -20,7 +20,7 @@ public protocol Interface: Sendable {
     ///
     /// They need not be in `Connection.Configuration.errorTypes`. Those of the interfaces that are extended belong to them. A call
     /// looks for an error's name in its own interface, then in the configuration, then in other interfaces that were called over
-    /// the connection. A stream has no interface of its own: if it fails with an error whose name two of them list with different
+    /// the connection, or whose objects were sent over it. A stream has no interface of its own: if it fails with an error whose name two of them list with different
     /// types, a `RemoteError` says so.
     nonisolated static var errors: [any (Error & Codable).Type] { get }
 }

@@ -12,7 +12,7 @@ class AnyInterfaceShape: @unchecked Sendable {  // Immutable after `init`.
     let faults: [String]
     @usableFromInline let baseShape: AnyInterfaceShape?
     /// Nil if the interface and its bases list none.
-    private let errors: InterfaceErrors?
+    let errors: InterfaceErrors?
 
     fileprivate static let all = Mutex<[ObjectIdentifier: AnyInterfaceShape]>([:])
 

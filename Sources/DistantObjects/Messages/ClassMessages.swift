@@ -18,6 +18,8 @@ final class ClassMessages: Sendable {
     let mismatch: ConnectionError?
     /// Whether messages are passed on to the process that owns the object.
     private let isPassedOn: Bool
+    /// The errors that the interface of the class lists.
+    let errors: InterfaceErrors?
     /// Whether each object of the class has messages of its own.
     private let differsByObject: Bool
 
@@ -30,6 +32,7 @@ final class ClassMessages: Sendable {
     ) {
         self.className = className
         self.isPassedOn = isPassedOn
+        errors = interface?.errors
         self.differsByObject = differsByObject
         // Of two messages with one name, the later one counts.
         var listed: [MessageBody] = []

@@ -52,6 +52,7 @@ extension StreamHandle {
         }
         connection.loop.cancelTimer(timer)
         return ConnectionError(
-            .deadlineExceeded, "no element came within \(limit); \(outcome)", context: "the stream")
+            .deadlineExceeded, "no element came within \(limit); \(outcome)",
+            context: "a stream over \(connection.name)")
     }
 }

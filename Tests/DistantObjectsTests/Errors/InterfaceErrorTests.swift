@@ -22,6 +22,7 @@ private struct HarborInterface: Extending {
     typealias Base = SeaInterface
     let moor = Signature<Int, Int>("moor")
     let ships = Signature<DistantStream<Int>, Int>("ships")
+    let unload = Signature<String, DistantStream<Int>>("unload")
     let crane = Signature<Remote<CraneInterface>>("crane")
     let noCrane = Signature<Remote<CraneInterface>, Int>("noCrane")
     static var errors: [any (Error & Codable).Type] { [Harbor.Failure.self] }
@@ -38,12 +39,20 @@ private final class HarborObject: Vendable, Implements {
         Message(\SeaInterface.sail, HarborObject.sail)
         Message(\I.moor, HarborObject.moor)
         Message(\I.ships, HarborObject.ships)
+        Message(\I.unload, HarborObject.unload)
         Message(\I.crane, HarborObject.crane)
         Message(\I.noCrane, HarborObject.noCrane)
     }
 
     func sail(_ miles: Int) throws -> Int { throw Storm.near(miles: miles) }
     func moor(_ berths: Int) throws -> Int { throw Harbor.Failure.full(berths: berths) }
+    /// Says which error ended the caller's stream.
+    func unload(_ cargo: DistantStream<Int>) async throws -> String {
+        do {
+            for try await _ in cargo {}
+            return "none"
+        } catch { return "\(type(of: error)): \(error)" }
+    }
     func crane() -> CraneObject { CraneObject() }
     func noCrane(_ berths: Int) throws -> CraneObject { throw Harbor.Failure.full(berths: berths) }
     /// One ship, and then the failure.
@@ -124,6 +133,18 @@ struct InterfaceErrorTests {
             for try await _ in try await harbor.ships(2) {}
         }
         await pair.client.close()
+    }
+
+    @Test("A stream that the caller sends fails with them, too", arguments: Way.allCases)
+    func callersStream(_ way: Way) async throws {
+        let (harbor, pair) = try await harbor(way)
+        let cargo = DistantStream<Int> { writer in
+            try await writer.send(1)
+            throw Harbor.Failure.full(berths: 3)
+        }
+        let failure = Harbor.Failure.full(berths: 3)
+        #expect(try await harbor.unload(cargo) == "\(type(of: failure)): \(failure)")
+        await pair?.client.close()
     }
 
     @Test("Without an interface they arrive as RemoteError")

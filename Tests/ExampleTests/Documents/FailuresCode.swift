@@ -29,7 +29,7 @@ enum FailuresCode {
     // end
 
     static func repeated<Asked: Interface, Value>(
-        _ helper: Helper, as interface: Asked.Type, _ body: (Remote<Asked>) async throws -> Value
+        _ helper: Helper, as interface: Asked.Type, _ body: @Sendable (Remote<Asked>) async throws -> Value
     ) async throws -> Value {
         // Failures.md: which errors
         func isWorthAnotherTry(_ error: ConnectionError) -> Bool {
@@ -42,7 +42,7 @@ enum FailuresCode {
 
         // Failures.md: repeated call
         func call<I: Interface, Result>(
-            _ helper: Helper, as interface: I.Type, _ body: (Remote<I>) async throws -> Result
+            _ helper: Helper, as interface: I.Type, _ body: @Sendable (Remote<I>) async throws -> Result
         ) async throws -> Result {
             for _ in 1..<3 {
                 do {

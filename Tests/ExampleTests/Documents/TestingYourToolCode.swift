@@ -51,7 +51,7 @@ enum TestingYourToolCode {
             while counts.count < texts.count {
                 do {
                     counts.append(try await words.count(texts[counts.count]))
-                } catch let error as ConnectionError where error.code == .outcomeUnknown {
+                } catch let error as ConnectionError where isWorthAnotherTry(error) {
                     connection = try await launch()
                     words = try await connection.root(as: WordsInterface.self)
                 }
@@ -128,5 +128,13 @@ extension TestingYourToolCode {
             #expect(workers.withLock { $0.map(\.calls.count) } == [2, 2])
         }
         // end
+    }
+}
+
+/// As in the guide on failures.
+private func isWorthAnotherTry(_ error: ConnectionError) -> Bool {
+    switch error.code {
+    case .notSent, .notDelivered, .closed, .outcomeUnknown: true
+    default: false
     }
 }

@@ -139,16 +139,22 @@ extension Streams {
 
     /// Ends all streams, because no more input comes from the peer.
     ///
-    /// - Parameter partial: The streams of frames whose fragments are missing. Their producer's End may have come.
-    mutating func end(_ end: ConnectionEnd, partial: [StreamInbox], _ work: inout [some StreamWork]) {
+    /// - Parameters:
+    ///   - name: The connection's name, for errors.
+    ///   - partial: The streams of frames whose fragments are missing. Their producer's End may have come.
+    mutating func end(
+        _ end: ConnectionEnd, _ name: String, partial: [StreamInbox], _ work: inout [some StreamWork]
+    ) {
+        let context = "a stream over \(name)"
         let lost = ConnectionError(
-            .outcomeUnknown, "\(end) before the stream ended; more items may have been sent", mayHaveRun: true)
+            .outcomeUnknown, "\(end) before the stream ended; more items may have been sent", context: context,
+            mayHaveRun: true)
         for inbox in partial { cut(inbox, lost, &work) }
         guard !isEmpty else { return }
         let (outgoing, incoming) = removeAll()
         for stream in outgoing {
             let error = ConnectionError(
-                .closed, "\(end) before the stream ended; the reader may not have read what was sent")
+                .closed, "\(end) before the stream ended; the reader may not have read what was sent", context: context)
             switch stream.life.lose(error) {
             case .none: break
             case .dispose: work.append(.stream(.dispose(stream.source)))

@@ -25,7 +25,7 @@ extension PortCoder {
             } else {
                 let text =
                     settings.exposesErrorText
-                    ? String(describing: error) : "the other process withholds the error's text"
+                    ? String(describing: error) : "the other process withholds the text of errors that are not Codable"
                 try encodeText(typeName(type(of: error)), text, into: message)
             }
             try message.encoder.finish()
@@ -110,7 +110,7 @@ extension PortCoder {
         }
         let text =
             error is any (Error & Codable) || settings.exposesErrorText
-            ? String(describing: error) : "the other process withholds the error's text"
+            ? String(describing: error) : "the other process withholds the text of errors that are not Codable"
         return ConnectionError(.methodFailed, "\(type(of: error)): \(text)", context: call)
     }
 

@@ -39,7 +39,10 @@ public final class PortCoder: Sendable {
     ///   `.notEncodable` if its table lists those of another class.
     func vended(_ object: some Vendable) throws(ConnectionError) -> AnyObject {
         // Makes the class's table now, because user code may run here. It may not run later, when the message is written.
-        if let mismatch = ClassMessages.of(object)._withUnsafeGuaranteedRef({ $0.mismatch }) { throw mismatch }
+        let (mismatch, errors) = ClassMessages.of(object)._withUnsafeGuaranteedRef { ($0.mismatch, $0.errors) }
+        if let mismatch { throw mismatch }
+        // Streams among the arguments of its messages may fail with them.
+        if let errors { learn(errors) }
         return object
     }
 
