@@ -38,17 +38,20 @@ struct LoopPollingTests {
                 return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
             }
 
-            /// Waits until the thread has computed for a while from now.
+            /// Waits until the thread has computed between twenty looks at its clock, however little: on a busy machine one that
+            /// yields gets microseconds at a time.
             ///
             /// - Parameter looks: How often its clock is looked at; unless it is said, a thread that sleeps is waited for without
             ///   end.
             /// - Returns: Whether it has.
             @discardableResult
             func goesOn(looks: Int = .max) async throws -> Bool {
-                let end = time + .milliseconds(5)
+                var (last, advances) = (time, 0)
                 for _ in 0..<looks {
-                    if time >= end { return true }
                     try await Task.sleep(for: .milliseconds(1))
+                    let now = time
+                    if now > last { (last, advances) = (now, advances + 1) }
+                    if advances == 20 { return true }
                 }
                 return false
             }

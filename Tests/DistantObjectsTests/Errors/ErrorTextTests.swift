@@ -52,6 +52,31 @@ struct ErrorTextTests {
         }
     }
 
+    @Test(
+        "The error of a stream whose helper was killed names the connection and the signal", arguments: [false, true])
+    func killedStreamInErrorText(overPipes: Bool) async throws {
+        let path = try builtProgram("killed-peer")
+        // As above.
+        while true {
+            let helper = try await Connection.launch(
+                path, environment: TestTimeout.environment, over: overPipes ? .pipes : .socketpair,
+                configuration: .patient)
+            let spring = try await helper.root(named: "spring")
+            let numbers: DistantStream<[Int]>.WithFinal<Int> = try await spring.numbers(10_000, "some items")
+            let error = await #expect(throws: ConnectionError.self) {
+                for try await _ in numbers {}
+            }
+            #expect(
+                error?.code == .outcomeUnknown && error?.context == "a stream over \(helper.name)", "\(error as Any)")
+            guard error?.message.contains("signal 9 (SIGKILL)") == true else { continue }
+            #expect(
+                error?.message
+                    == "the helper was ended by signal 9 (SIGKILL) before the stream ended; more items may have been sent"
+            )
+            return
+        }
+    }
+
     @Test("An exit status is a word and a number, and a signal has its name")
     func statuses() {
         let statuses: [ChildProcess.ExitStatus] = [.exited(3), .signalled(11), .signalled(60), .unknown]
