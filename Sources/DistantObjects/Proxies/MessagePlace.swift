@@ -59,7 +59,7 @@ final class MessagePlace: Sendable {
     }
 
     /// Where messages are sent: this place, or for an object of this process one on a connection to it.
-    @usableFromInline var route: MessagePlace { home?.proxy.place ?? self }
+    @usableFromInline var route: MessagePlace { home?.place ?? self }
 
     /// Notes the object's class, unless it is known.
     func describe(as described: DescribedClass) {
@@ -120,19 +120,21 @@ final class HomeObject: Sendable {
     let object: any Vendable
     /// The coder of the connection that the object has come home over, if it has.
     private let coder: PortCoder?
-    /// The proxy over which messages are sent, made for the first one.
-    private let made = AtomicLazyReference<DistantObject>()
+    /// Where messages are sent, made for the first one.
+    ///
+    /// Not the proxy: the import table holds that weakly, so that each message would cost four times as much to name.
+    private let made = AtomicLazyReference<MessagePlace>()
 
     init(_ object: any Vendable, from coder: PortCoder? = nil) {
         self.object = object
         self.coder = coder
     }
 
-    var proxy: DistantObject { made.load() ?? made.storeIfNil(open()) }
+    var place: MessagePlace { made.load() ?? made.storeIfNil(open()) }
 
-    private func open() -> DistantObject {
+    private func open() -> MessagePlace {
         var configuration = Connection.Configuration()
         if let coder { configuration.adopt(coder.settings, coder.connection) }
-        return Connection.proxy(for: object, .home, configuration)
+        return Connection.proxy(for: object, .home, configuration).place
     }
 }

@@ -9,11 +9,11 @@ public struct RemoteMethod<Result, each Argument: Codable & SendableMetatype>: S
 
     @inlinable
     init(_ object: DistantObject, _ signature: SignatureRecord) {
-        place = object.place.route
+        place = object.place
         self.signature = signature
     }
 
-    @inlinable var message: RemoteMessage { place.message(signature) }
+    @inlinable var message: RemoteMessage { place.route.message(signature) }
 
     /// Whether the object has the message, as far as this side knows.
     ///
