@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// The executor passes each job to the connection's loop. When a job is over, the source has suspended or ended, and the
 /// elements it has given so far are written. So a source that does not suspend costs few frames, and one that does is not
-/// delayed.
+/// delayed. One that computes for long without a suspension is not either: the loop tells when another thread takes it over.
 final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
     // `batch` has its own lock, which is taken before the connection's. `task` is written once, under the connection's lock.
 
@@ -27,12 +27,16 @@ final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
     private static let mostBytes = 32 << 10
     /// With more, the references of the next element may be too many for one frame.
     private static let mostReferences = 128
+    /// How long a job that computes for long keeps an element.
+    private static let longestWait = Duration.milliseconds(1)
 
     let connection: Connection
     let outbox: StreamOutbox
     let batch = Mutex(Batch())
     /// The thread that runs a job of the task; 0 between jobs.
     private let thread = Atomic<UInt>(0)
+    /// When a job that computes for long has last written elements, by the loop's clock; 0 while the job has not taken long.
+    private let lastWrite = Atomic<UInt64>(0)
     /// Whether the batch is to be written, by the thread that has it.
     private let wantsFlush = Atomic<Bool>(false)
     private var task: Task<Void, Never>?
@@ -127,9 +131,33 @@ final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
 
     func run(_ job: UnownedJob) {
         thread.store(Self.currentThread, ordering: .relaxed)
+        lastWrite.store(0, ordering: .relaxed)
         connection.asCurrent { job.runSynchronously(on: asUnownedTaskExecutor()) }
         thread.store(0, ordering: .relaxed)
         flush()
+    }
+
+    static var isTold: Bool { true }
+
+    /// The job computes for long, so the elements that it has given are written now, and further ones after a millisecond at most.
+    func wentOn() {
+        lastWrite.store(connection.now, ordering: .relaxed)
+        flush()
+    }
+
+    /// Whether the batch, to which an element was added, is to be written because the job computes for long.
+    ///
+    /// Else a timer sees to it, because the next element may take long.
+    private func isDue(_ batch: borrowing Batch) -> Bool {
+        let last = lastWrite.load(ordering: .relaxed)
+        guard last > 0 else { return false }
+        let now = connection.now
+        guard now < last + Self.longestWait.nanoseconds else {
+            lastWrite.store(now, ordering: .relaxed)
+            return true
+        }
+        if batch.count == 1 { _ = connection.loop.addTimer(after: Self.longestWait) { self.flush() } }
+        return false
     }
 
     private static var currentThread: UInt { UInt(bitPattern: ThreadState.current) }
@@ -182,7 +210,7 @@ final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
         guard let encoder = batch.message?.encoder else { return .full }
         guard
             batch.count == batch.allowance || batch.count >= Self.mostItems || encoder.byteCount >= Self.mostBytes
-                || encoder.externalCount >= Self.mostReferences || !isInJob
+                || encoder.externalCount >= Self.mostReferences || !isInJob || isDue(batch)
         else { return .taken }
         if try write(&batch) { connection.channel.flush() }
         return batch.allowance == 0 || batch.isComplete ? .takenLast : .taken

@@ -162,10 +162,16 @@ extension EventLoop {
     private func runNext(_ executor: UnownedTaskExecutor, unlocking held: consuming Held<State>) -> Held<State>? {
         guard let work = state.pointee.queue.popFirst() else { return held }
         begin(.work, held)
+        if case .runnerJob(_, let runner) = work, type(of: runner).isTold { state.pointee.told = runner }
         lock.unlock(held)
         switch consume work {
         case .job(let job): job.runSynchronously(on: executor)
-        case .runnerJob(let job, let runner): runner.run(job)
+        case .runnerJob(let job, let runner):
+            runner.run(job)
+            guard type(of: runner).isTold else { break }
+            lock.withLock { _ in
+                if state.pointee.told === runner { state.pointee.told = nil }
+            }
         case .closure(let closure): closure()
         case .channel(let channel, let work): channel.perform(work)
         case .notify(let handler): handler.deliveryEnded(onLoop: true)

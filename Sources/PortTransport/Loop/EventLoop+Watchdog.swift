@@ -86,7 +86,7 @@ extension EventLoop {
 
     /// Makes another thread the leader.
     ///
-    /// - Returns: The report to call once the lock is released; nil if there is none.
+    /// - Returns: What to call once the lock is released; nil if nothing.
     private func takeOver(_ held: borrowing Held<State>) -> (@Sendable () -> Void)? {
         let hasWaiting = state.pointee.waiting > 0
         if !hasWaiting, state.pointee.threads >= maximumThreads {
@@ -104,7 +104,8 @@ extension EventLoop {
         state.pointee.token &+= 1
         state.pointee.leader.call()
         state.pointee.supply.found()
-        return nil
+        guard let runner = state.pointee.told.take() else { return nil }
+        return { runner.wentOn() }
     }
 
     private func exhausted(_ held: borrowing Held<State>) -> (@Sendable () -> Void)? {

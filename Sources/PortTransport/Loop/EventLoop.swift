@@ -66,6 +66,8 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         /// Identifies the leadership: a thread with another token must not touch the loop's iteration.
         var token: UInt64 = 1
         var leader = Leader.missing
+        /// The runner of the job that the leader runs, if it is told when another thread takes over.
+        var told: (any JobRunner)?
         /// Counts the pieces of work, reads and writes that the leader begins.
         var pieces: UInt64 = 0
         /// Sources that the poller reported and that were not called yet, with the reported bits.

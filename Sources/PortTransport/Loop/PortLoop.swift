@@ -32,6 +32,19 @@ package protocol PortLoop: TaskExecutor, AnyObject {
 package protocol JobRunner: AnyObject, Sendable {
     /// Runs the job on the calling thread, which is the loop's.
     func run(_ job: UnownedJob)
+
+    /// Whether `wentOn()` is called.
+    static var isTold: Bool { get }
+
+    /// Another thread has taken over the loop, because the job takes long.
+    ///
+    /// Called on another thread while the job runs, or just after it.
+    func wentOn()
+}
+
+extension JobRunner {
+    package static var isTold: Bool { false }
+    package func wentOn() {}
 }
 
 /// The result of a wait in a job.
