@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #if __APPLE__
 #include <crt_externs.h>
@@ -21,6 +23,7 @@
 #include <malloc.h>
 #endif
 
+#include "include/port_io.h"
 #include "include/port_standard.h"
 
 void port_release_free_memory(void) {
@@ -92,6 +95,12 @@ int port_spawn(
     if (!result) result = posix_spawn_file_actions_adddup2(&actions, standard_error, 2);
     if (!result && directory) result = posix_spawn_file_actions_addchdir_np(&actions, directory);
     if (!result && channel >= 0) result = posix_spawn_file_actions_adddup2(&actions, channel, 3);
+    // Other code of this process may have opened descriptors without close-on-exec.
+#if defined(__GLIBC__)
+#if __GLIBC_PREREQ(2, 34)
+    if (!result) result = posix_spawn_file_actions_addclosefrom_np(&actions, channel >= 0 ? 4 : 3);
+#endif
+#endif
 
     // The loop's threads block signals; a program expects to start with none blocked and with SIGPIPE as it ever was.
     sigset_t none, defaults;
@@ -158,6 +167,33 @@ int port_process_reap(pid_t pid, int32_t *status) {
     if (reaped <= 0) return (int)reaped;
     *status = WIFSIGNALED(raw) ? -WTERMSIG(raw) : WEXITSTATUS(raw);
     return 1;
+}
+
+int port_process_stop(pid_t pid) {
+    siginfo_t info;
+    info.si_pid = 0;
+    if (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOWAIT | WNOHANG) < 0 || info.si_pid == 0) return 0;
+    return info.si_status;
+}
+
+void port_group_kill(pid_t group) { kill(-group, SIGKILL); }
+
+static void pause_for(long milliseconds) {
+    struct timespec rest = {.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000};
+    while (nanosleep(&rest, &rest) < 0 && errno == EINTR) {}
+}
+
+void port_process_end_with(pid_t launcher, int grace) {
+    int descriptor = port_process_descriptor(launcher);
+    if (getppid() == launcher && descriptor >= 0) {
+        struct pollfd event = {.fd = descriptor, .events = POLLIN};
+        while (poll(&event, 1, -1) < 0 && errno == EINTR) {}
+    }
+    if (descriptor >= 0) port_close(descriptor);
+    while (getppid() == launcher) pause_for(100);
+    pause_for(grace);
+    if (getpgrp() == getpid()) kill(0, SIGKILL);
+    kill(getpid(), SIGKILL);
 }
 
 int port_process_signal(pid_t pid, int descriptor, int signal) {

@@ -33,6 +33,16 @@ int port_process_look(pid_t pid, int32_t *status);
 /// runs; -1 if it is not ours to reap.
 int port_process_reap(pid_t pid, int32_t *status);
 
+/// The signal that has stopped a child which is stopped now; 0 if it is not, or is no child.
+int port_process_stop(pid_t pid);
+
+/// Kills all processes of a group. Its leader must be a child that is not reaped yet, so that no other group has its number.
+void port_group_kill(pid_t group);
+
+/// Blocks until the calling process's parent is no longer `launcher`, and `grace` milliseconds more; then kills the process, and its
+/// group if it leads one.
+void port_process_end_with(pid_t launcher, int grace);
+
 /// Sends a signal through `descriptor` (from `port_process_descriptor`), which cannot hit a later process of the same
 /// number; by number if it is -1.
 int port_process_signal(pid_t pid, int descriptor, int signal);

@@ -181,7 +181,9 @@ extension ChannelEndpoint {
     }
 
     /// The reading and the writing end.
-    static func pipeDescriptors() throws(TransportError) -> (CInt, CInt) { try two("opening a pipe", port_pipe) }
+    package static func pipeDescriptors() throws(TransportError) -> (CInt, CInt) {
+        try two("opening a pipe", port_pipe)
+    }
 
     private static func two(
         _ name: String, _ make: (UnsafeMutablePointer<CInt>?) -> CInt

@@ -34,6 +34,7 @@ extension ChildProcess {
         for (name, value) in added { changes[Array(name.utf8)] = Array(value.utf8) }
         changes.merge(options.environmentBytes) { _, bytes in bytes }
         changes[Array(channelVariable.utf8)] = Array(channel.utf8)
+        if options.endsWithLauncher { changes[Array(launcherVariable.utf8)] = Array("\(getpid())".utf8) }
 
         var strings = SystemStrings()
         var entry = port_environment()

@@ -18,6 +18,15 @@ extension ChildProcess {
         /// Then Ctrl-C in a terminal ends it together with this process, and Ctrl-Z stops it. Otherwise it has a group of its
         /// own, whose number is its process number. It learns from the end of its connection that this process is gone.
         public var sharesProcessGroup: Bool
+        /// Whether all processes of its group are killed when it has ended.
+        ///
+        /// So nothing stays of what it has started, apart from processes that have left its group. It has no effect with
+        /// `sharesProcessGroup`.
+        public var endsGroup: Bool
+        /// Whether the process is killed, with its group, a second after this process has ended, however that has ended.
+        ///
+        /// A thread of the library in the process sees to it, from `Connection.parent()` on, even if its other threads are blocked.
+        public var endsWithLauncher: Bool
         /// Arguments after the others.
         ///
         /// They need not be UTF-8, as the name of a file need not.
@@ -32,6 +41,8 @@ extension ChildProcess {
             standardInput = nil
             standardOutput = nil
             sharesProcessGroup = false
+            endsGroup = false
+            endsWithLauncher = false
             argumentBytes = []
             environmentBytes = [:]
         }

@@ -32,8 +32,13 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
     /// The environment variable that tells the child where its channel is.
     package static let channelVariable = "DISTANT_OBJECTS_CHANNEL"
 
+    /// The environment variable that tells the child to end with the process of that number.
+    package static let launcherVariable = "DISTANT_OBJECTS_LAUNCHER"
+
     /// The process's number.
     public let pid: Int32
+    /// Whether the rest of its group is killed when it has ended.
+    private let endsGroup: Bool
     /// A descriptor that is readable once the process has ended; -1 where the system has no such descriptor, and after
     /// the process was reaped.
     private var descriptor: CInt
@@ -41,8 +46,9 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
     private var exit: ExitStatus?
     private var watchers: [@Sendable (ExitStatus) -> Void] = []
 
-    private init(pid: Int32) {
+    private init(pid: Int32, endsGroup: Bool) {
         self.pid = pid
+        self.endsGroup = endsGroup
         descriptor = port_process_descriptor(pid)
     }
 
@@ -88,7 +94,7 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
                 .launchFailed, "the program could not be started: \(TransportError.reason(result))", context: [name],
                 errno: result)
         }
-        let child = ChildProcess(pid: pid)
+        let child = ChildProcess(pid: pid, endsGroup: options.endsGroup && !options.sharesProcessGroup)
         child.watch(loop)
         return (child, mine)
     }
@@ -136,6 +142,12 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
         }
     }
 
+    /// The signal by which its terminal has stopped the process, if it is stopped now for that reason.
+    package var terminalStop: Int32? {
+        let signal = lock.withLock { exit == nil ? port_process_stop(pid) : 0 }
+        return [SIGTSTP, SIGTTIN, SIGTTOU].contains(signal) ? signal : nil
+    }
+
     /// Calls `action` on the loop when the process has ended; at once if it has.
     package func whenExited(_ action: @escaping @Sendable (ExitStatus) -> Void) {
         let status = lock.withLock { () -> ExitStatus? in
@@ -153,6 +165,8 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
         lock.withLock {
             guard exit == nil else { return nil }
             var status: Int32 = 0
+            // Until it is reaped, no other group has its number.
+            if endsGroup, port_process_look(pid, &status) == 1 { port_group_kill(pid) }
             let result = port_process_reap(pid, &status)
             guard result != 0 else { return nil }
             let ended: ExitStatus = result < 0 ? .unknown : status < 0 ? .signalled(-status) : .exited(status)
