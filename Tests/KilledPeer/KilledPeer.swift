@@ -21,6 +21,8 @@ struct KilledPeer {
             var configuration = Connection.Configuration.patient
             configuration.errorTypes = [WorksError.self, Refusal.self]
             _ = await serve(try await Connection.parent(configuration: configuration)).ended
+        case "crash": try await crash(Array(arguments.dropFirst()))
+        case "early": exit(Int32(arguments.last ?? "") ?? 0)
         case "stay", "stubborn":
             if arguments.first == "stubborn" { signal(SIGTERM, SIG_IGN) }
             _ = await serve(try await Connection.parent(configuration: .patient)).ended
@@ -36,6 +38,17 @@ struct KilledPeer {
         case "tool": try await Brothers.run(over: arguments.last ?? "")
         case let role?: fatalError("there is no role \(role)")
         }
+    }
+
+    /// Serves the process that launched it with a `Crasher`.
+    ///
+    /// - Parameter ways: “blocked” if the main thread never notices the end, “stubborn” if SIGTERM has no effect.
+    private static func crash(_ ways: [String]) async throws {
+        if ways.contains("stubborn") { signal(SIGTERM, SIG_IGN) }
+        let connection = try await Connection.parent(configuration: .patient)
+        connection.vend(Crasher())
+        if ways.contains("blocked") { while true { pause() } }
+        _ = await connection.ended
     }
 
     private static var roots: [String: any Vendable] {

@@ -70,7 +70,7 @@ extension Connection {
     }
 
     /// Runs the body in a task on the loop, and blocks until it returns.
-    private static func blocking<Result: Sendable>(
+    static func blocking<Result: Sendable>(
         _ name: String, on loop: @autoclosure () throws -> any PortLoop,
         _ body: @escaping @Sendable () async throws -> Result
     ) throws -> Result {

@@ -116,13 +116,13 @@ extension Connection {
         case (.closed, .exited(let status)?):
             return ConnectionError(
                 .closed, "the program ended with status \(status) before it was connected with Connection.parent()",
-                context: error.context, underlying: error)
+                context: error.context, underlying: EarlyExit(status: .exited(status)))
         case (.closed, .signalled(let signal)?) where signal != SIGTERM:
             return ConnectionError(
                 .closed,
                 "the program was ended by \(ChildProcess.ExitStatus.signalled(signal)) "
                     + "before it was connected with Connection.parent()",
-                context: error.context, underlying: error)
+                context: error.context, underlying: EarlyExit(status: .signalled(signal)))
         case (.protocolViolation, _) where transport == .pipes:
             return ConnectionError(
                 .protocolViolation,
@@ -143,6 +143,7 @@ extension Connection {
         let endpoint = try transporting("parent") { try ChannelEndpoint.parent() }
         let connection = try await establish(endpoint, configuration, isInitiator: false)
         connection.channel.watchLauncher()
+        LauncherWatch.start()
         return connection
     }
 

@@ -14,15 +14,19 @@ public struct Signature<Result, each Argument>: Sendable {
     ///   - name: What it is called on the wire.
     ///   - version: The version of the interface that brought it. Peers of earlier versions are used all the same: calling it
     ///     there throws `ConnectionError.notAvailable`, and `isAvailable` tells. `nil`: every peer has to have it.
+    ///   - idempotent: Whether it does no harm to run it twice. Then a call through the remote of a ``Helper`` that may have run
+    ///     when the helper died is sent once more.
     ///   - olderTypeNames: Types of the result or the arguments that have another name in peers of earlier versions: their
     ///     name here, and the one there. It helps this side use such peers. They cannot use objects of this side, because
     ///     they do not know the new name.
-    public init(_ name: String, since version: Int? = nil, olderTypeNames: [String: String] = [:])
+    public init(
+        _ name: String, since version: Int? = nil, idempotent: Bool = false, olderTypeNames: [String: String] = [:]
+    )
     where Result: Codable & SendableMetatype, repeat each Argument: Codable & SendableMetatype {
         record = SignatureRecord(
             MessageDescription(
                 name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Result.self)),
-            version, olderTypeNames)
+            version, isIdempotent: idempotent, olderTypeNames)
     }
 
     /// A message of that name, without a result.
@@ -30,12 +34,15 @@ public struct Signature<Result, each Argument>: Sendable {
     /// - Parameters:
     ///   - name: What it is called on the wire.
     ///   - version: The version of the interface that brought it; `nil`: every peer has to have it.
+    ///   - idempotent: Whether it does no harm to run it twice.
     ///   - olderTypeNames: Types of the arguments that have another name in peers of earlier versions.
-    public init(_ name: String, since version: Int? = nil, olderTypeNames: [String: String] = [:])
+    public init(
+        _ name: String, since version: Int? = nil, idempotent: Bool = false, olderTypeNames: [String: String] = [:]
+    )
     where Result == Void, repeat each Argument: Codable & SendableMetatype {
         record = SignatureRecord(
             MessageDescription(name, TypeDescription.of(each: repeat (each Argument).self), .nothing), version,
-            olderTypeNames)
+            isIdempotent: idempotent, olderTypeNames)
     }
 
     /// Not for use: the compiler answers it with what a result has to be.
@@ -44,7 +51,9 @@ public struct Signature<Result, each Argument>: Sendable {
         message: "the result has to be Codable, a Remote, a DistantStream, or Void; instead of a tuple, a structure"
     )
     @_disfavoredOverload
-    public init(_ name: String, since version: Int? = nil, olderTypeNames: [String: String] = [:])
+    public init(
+        _ name: String, since version: Int? = nil, idempotent: Bool = false, olderTypeNames: [String: String] = [:]
+    )
     where repeat each Argument: Codable & SendableMetatype {
         fatalError("the compiler refuses each use")
     }
@@ -61,11 +70,16 @@ final class SignatureRecord: Sendable {
     let description: MessageDescription
     /// What a peer may lack.
     let version: Int?
+    /// Whether the caller sends it once more if it may have run.
+    @usableFromInline let isIdempotent: Bool
     private let olderTypeNames: [String: String]
 
-    init(_ description: MessageDescription, _ version: Int?, _ olderTypeNames: [String: String]) {
+    init(
+        _ description: MessageDescription, _ version: Int?, isIdempotent: Bool, _ olderTypeNames: [String: String]
+    ) {
         self.description = description
         self.version = version
+        self.isIdempotent = isIdempotent
         self.olderTypeNames = olderTypeNames
         Self.living.withLock { $0.append(ObjectIdentifier(self)) }
     }

@@ -43,6 +43,9 @@ public final class DistantObject: _ByReferenceCodable, Sendable {
         place = MessagePlace(HomeObject(object, from: coder))
     }
 
+    /// Makes a proxy for an object that is replaced from time to time.
+    init(following source: any PlaceSource) { place = MessagePlace(following: source) }
+
     /// The message of that name, ready to call: `directory.add(foo)`.
     public subscript(dynamicMember name: String) -> RemoteMessage {
         RemoteMessage(place: place.route, name: name)
@@ -58,8 +61,9 @@ public final class DistantObject: _ByReferenceCodable, Sendable {
         place.object as? Object
     }
 
-    /// The connection that messages go over; nil if the object lives in this process.
-    public var connection: Connection? { place.heldConnection }
+    /// The connection that messages go over; nil if the object lives in this process, and for the remote of a helper that does not
+    /// run now.
+    public var connection: Connection? { (place.source?.current ?? place).heldConnection }
 
     /// The object that is entered into the message's table of references.
     ///
@@ -69,6 +73,11 @@ public final class DistantObject: _ByReferenceCodable, Sendable {
     public func _external(for owner: AnyObject?) throws -> _ExternalValue {
         guard let port = owner as? PortCoder else { throw ConnectionError.needsConnection(DistantObject.self) }
         if case .failed(let error) = place.promise { throw error }
+        if let source = place.source {
+            throw ConnectionError(
+                .foreignReference, "the remote of a helper cannot be sent; vend an object of your own that calls it",
+                context: source.name)
+        }
         if let connection, connection.coder === port { return .object(self) }
         guard let object = place.object else {
             throw ConnectionError(
@@ -86,6 +95,9 @@ extension DistantObject: Equatable {
     /// A promise is equal only to itself, whatever it becomes.
     public static func == (left: DistantObject, right: DistantObject) -> Bool {
         guard left.place.promise == nil, right.place.promise == nil else { return left.place === right.place }
+        guard left.place.source == nil, right.place.source == nil else {
+            return left.place.source === right.place.source
+        }
         return left.connection === right.connection && left.place.id == right.place.id
             && left.place.object === right.place.object
     }
@@ -95,6 +107,7 @@ extension DistantObject: Hashable {
     /// Hashes the properties that `==` compares.
     public func hash(into hasher: inout Hasher) {
         if place.promise != nil { return hasher.combine(ObjectIdentifier(place)) }
+        if let source = place.source { return hasher.combine(ObjectIdentifier(source)) }
         if let object = place.object { return hasher.combine(ObjectIdentifier(object)) }
         if let connection { hasher.combine(ObjectIdentifier(connection)) }
         hasher.combine(place.id)
@@ -107,6 +120,7 @@ extension DistantObject: CustomStringConvertible {
     /// Sends no message.
     public var description: String {
         if let object = place.object { return "DistantObject(local \(type(of: object)))" }
+        if let source = place.source { return "DistantObject(\(source.name))" }
         if place.promise != nil { return "DistantObject(promise\(connection.map { " on \($0.name)" } ?? ""))" }
         return "DistantObject(\(place.id.slot).\(place.id.generation) on \(connection?.name ?? ""))"
     }

@@ -1,3 +1,4 @@
+import PortTransport
 import Synchronization
 
 /// The destination of a proxy's messages: an object of the peer, one of this process, or a result that is not known yet.
@@ -18,17 +19,31 @@ final class MessagePlace: Sendable {
     ///
     /// Retained by hand. `AtomicLazyReference` costs several hundred instructions for each new proxy.
     private let describedClass: Atomic<Unmanaged<DescribedClass>?>
-    /// The object, if it is one of this process.
-    private let home: HomeObject?
+    private let kind: Kind
+
+    /// What messages are sent to.
+    private enum Kind {
+        /// An object of the peer.
+        case object
+        /// An object of this process.
+        case home(HomeObject)
+        /// What it stands for if it was made before its object was known.
+        case promise(PromisedObject)
+        /// An object that is replaced from time to time.
+        case following(any PlaceSource)
+    }
+
+    private var home: HomeObject? { if case .home(let object) = kind { object } else { nil } }
     /// What it stands for if it was made before its object was known.
-    let promise: PromisedObject?
+    var promise: PromisedObject? { if case .promise(let promise) = kind { promise } else { nil } }
+    /// What gives the object of each message, if it is replaced from time to time.
+    var source: (any PlaceSource)? { if case .following(let source) = kind { source } else { nil } }
 
     init(_ id: ObjectID, of described: DescribedClass?, on connection: Connection) {
         self.connection = Unmanaged.passRetained(connection)
         self.id = id
         describedClass = Atomic(described.map { .passRetained($0) })
-        home = nil
-        promise = nil
+        kind = .object
     }
 
     /// The place of an object that is not known yet.
@@ -38,17 +53,29 @@ final class MessagePlace: Sendable {
         self.connection = connection.map { Unmanaged.passRetained($0) }
         id = .none
         describedClass = Atomic(nil)
-        home = nil
-        self.promise = promise
+        kind = .promise(promise)
     }
 
     init(_ object: HomeObject) {
         connection = nil
         id = .rootDirectory
         describedClass = Atomic(nil)
-        home = object
-        promise = nil
+        kind = .home(object)
     }
+
+    /// The place of an object that is replaced from time to time.
+    init(following source: any PlaceSource) {
+        connection = nil
+        id = .none
+        describedClass = Atomic(nil)
+        kind = .following(source)
+    }
+
+    /// Whether the object is replaced from time to time, so that each message asks for the one of now.
+    @usableFromInline var follows: Bool { if case .following = kind { true } else { false } }
+
+    /// How long a call to such an object may take that gives no time-out.
+    @usableFromInline var followedTimeout: Duration? { source?.callTimeout }
 
     /// The object, if it is one of this process.
     ///
@@ -72,6 +99,7 @@ final class MessagePlace: Sendable {
 
     /// The class of the object, if it is known.
     var described: DescribedClass? {
+        if let source { return source.current?.described }
         guard let home else { return describedClass.load(ordering: .acquiring)?.takeUnretainedValue() }
         return ClassMessages.of(home.object)._withUnsafeGuaranteedRef { $0.described }
     }
@@ -98,8 +126,13 @@ final class MessagePlace: Sendable {
         return connection
     }
 
-    private var missing: any Error {
+    var missing: any Error {
         if case .failed(let error) = promise { return error }
+        if let source {
+            return ConnectionError(
+                .notSent, "this kind of message cannot be sent through a remote that follows a helper",
+                context: source.name)
+        }
         return ConnectionError(.closed, "no message can be sent to the object")
     }
 
@@ -137,4 +170,52 @@ final class HomeObject: Sendable {
         if let coder { configuration.adopt(coder.settings, coder.connection) }
         return Connection.proxy(for: object, .home, configuration).place
     }
+}
+
+/// Gives a proxy's messages the object that they go to, where that object is replaced from time to time: the root of a helper that
+/// is restarted, or of one of several helpers.
+protocol PlaceSource: AnyObject, Sendable {
+    /// Takes the object of the next message.
+    ///
+    /// - Parameter limit: How long to wait for an object; nil for no limit.
+    /// - Throws: Why there is none; `CancellationError`.
+    func take(within limit: Duration?) async throws -> TakenPlace
+
+    /// Takes the object of the next message, if there is one.
+    ///
+    /// - Returns: Nil if a message would have to wait for an object, which is being made from now on.
+    /// - Throws: Why there will be none.
+    func takeNow() throws -> TakenPlace?
+
+    /// Takes the object of the next message, on a plain thread, as the `async` function.
+    func takeBlocking(within limit: Duration?) throws -> TakenPlace
+
+    /// The object of now, if there is one.
+    var current: MessagePlace? { get }
+
+    /// How long a call may take that gives no time-out; nil for no limit.
+    var callTimeout: Duration? { get }
+
+    /// The loop whose clock measures time-outs.
+    var loop: any PortLoop { get }
+
+    /// What it stands for, in error messages.
+    var name: String { get }
+}
+
+/// The object of one message, which counts as under way until it is given back.
+struct TakenPlace: Sendable {
+    let place: MessagePlace
+    let count: MessageCount
+
+    func giveBack() { count.subtract() }
+}
+
+/// The number of messages under way to one of several objects.
+final class MessageCount: Sendable {
+    private let count = Atomic<Int>(0)
+
+    var value: Int { count.load(ordering: .relaxed) }
+    func add() { count.add(1, ordering: .relaxed) }
+    func subtract() { count.subtract(1, ordering: .relaxed) }
 }

@@ -23,6 +23,7 @@ extension RemoteMessage {
     /// - Returns: A proxy that is a promise. A connection holds at most 4,096 of them.
     @inlinable
     public func promise<each Argument: Codable>(_ argument: repeat each Argument) -> DistantObject {
+        if place.follows { return place.followingPromise { at($0).promise(repeat each argument) } }
         do {
             return try promised(encoded(repeat each argument, timeout: nil))
         } catch {

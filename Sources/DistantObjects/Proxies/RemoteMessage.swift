@@ -6,8 +6,12 @@ import KeyedArchive
 ///
 /// `directory.add(foo)` waits for the answer, `.oneWay` asks for none, and `.blocking` waits in a thread that runs no task.
 public struct RemoteMessage: Sendable {
-    let place: MessagePlace
+    @usableFromInline let place: MessagePlace
     let name: String
+
+    /// The same message to an object that the place stands for now.
+    @usableFromInline
+    func at(_ place: MessagePlace) -> RemoteMessage { RemoteMessage(place: place, name: name) }
 
     /// Sends the message and waits for its result, without blocking a thread: what a task wants.
     ///
@@ -23,7 +27,12 @@ public struct RemoteMessage: Sendable {
     public func callAsFunction<each Argument: Codable, Result: Codable>(
         _ argument: repeat each Argument, timeout: Duration? = nil
     ) async throws -> Result {
-        try await result(of: encoded(repeat each argument, timeout: timeout))
+        if place.follows {
+            return try await place.following(timeout ?? place.followedTimeout) {
+                try await at($0).callAsFunction(repeat each argument, timeout: $1)
+            }
+        }
+        return try await result(of: encoded(repeat each argument, timeout: timeout))
     }
 
     /// Sends the message and waits until its method has returned, without blocking a thread: what a task wants.
@@ -36,6 +45,11 @@ public struct RemoteMessage: Sendable {
     public func callAsFunction<each Argument: Codable>(
         _ argument: repeat each Argument, timeout: Duration? = nil
     ) async throws {
+        if place.follows {
+            return try await place.following(timeout ?? place.followedTimeout) {
+                try await at($0).callAsFunction(repeat each argument, timeout: $1)
+            }
+        }
         try await completion(of: encoded(repeat each argument, timeout: timeout))
     }
 
@@ -64,6 +78,11 @@ public struct RemoteMessage: Sendable {
     public func oneWay<each Argument: Codable>(
         _ argument: repeat each Argument, timeout: Duration? = nil
     ) async throws {
+        if place.follows {
+            return try await place.following(timeout) {
+                try await at($0).oneWay(repeat each argument, timeout: $1)
+            }
+        }
         try await sendOneWay(encoded(repeat each argument, timeout: nil), within: timeout)
     }
 
@@ -76,7 +95,8 @@ public struct RemoteMessage: Sendable {
     /// - Throws: As `oneWay`.
     @inlinable
     public func offer<each Argument: Codable>(_ argument: repeat each Argument) throws -> Bool {
-        try offer(encoded(repeat each argument, timeout: nil), reportsLosses: true)
+        if place.follows { return try place.followingNow { try at($0).offer(repeat each argument) } }
+        return try offer(encoded(repeat each argument, timeout: nil), reportsLosses: true)
     }
 
     /// Sends the message and blocks the thread until the result is there: for threads that run no task.
@@ -93,7 +113,12 @@ public struct RemoteMessage: Sendable {
     public func blocking<each Argument: Codable, Result: Codable>(
         _ argument: repeat each Argument, timeout: Duration? = nil
     ) throws -> Result {
-        try blockingResult(of: encoded(repeat each argument, timeout: timeout))
+        if place.follows {
+            return try place.followingBlocking(timeout ?? place.followedTimeout) {
+                try at($0).blocking(repeat each argument, timeout: $1)
+            }
+        }
+        return try blockingResult(of: encoded(repeat each argument, timeout: timeout))
     }
 
     /// Sends the message and blocks the thread until the method has returned: for threads that run no task.
@@ -106,6 +131,11 @@ public struct RemoteMessage: Sendable {
     public func blocking<each Argument: Codable>(
         _ argument: repeat each Argument, timeout: Duration? = nil
     ) throws {
+        if place.follows {
+            return try place.followingBlocking(timeout ?? place.followedTimeout) {
+                try at($0).blocking(repeat each argument, timeout: $1)
+            }
+        }
         try blockingCompletion(of: encoded(repeat each argument, timeout: timeout))
     }
 
@@ -120,6 +150,11 @@ public struct RemoteMessage: Sendable {
     public func blockingOneWay<each Argument: Codable>(
         _ argument: repeat each Argument, timeout: Duration? = nil
     ) throws {
+        if place.follows {
+            return try place.followingBlocking(timeout) {
+                try at($0).blockingOneWay(repeat each argument, timeout: $1)
+            }
+        }
         try sendOneWayBlocking(encoded(repeat each argument, timeout: nil), within: timeout)
     }
 

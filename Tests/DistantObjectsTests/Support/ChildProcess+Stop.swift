@@ -10,8 +10,10 @@ import Testing
 
 extension ChildProcess {
     /// Stops the process: from here on it reads nothing.
-    func stop() async {
-        send(SIGSTOP)
+    ///
+    /// - Parameter signal: One that stops it.
+    func stop(by signal: Int32 = SIGSTOP) async {
+        send(signal)
         await eventually("it is stopped") {
             guard let stat = FileManager.default.contents(atPath: "/proc/\(pid)/stat") else { return false }
             return String(decoding: stat, as: UTF8.self).split(separator: ")").last?.hasPrefix(" T") == true

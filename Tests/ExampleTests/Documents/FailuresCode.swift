@@ -5,32 +5,7 @@ import DistantObjects
 
 /// The code of Failures.md.
 enum FailuresCode {
-    // Failures.md: helper
-    actor Helper {
-        private let program: String
-        private var current: Connection?
-        private var launching: Task<Connection, any Error>?
-
-        init(_ program: String) { self.program = program }
-
-        /// The connection to the worker, which is started if it does not run.
-        func connection() async throws -> Connection {
-            if let current, !current.isEnded { return current }
-            let task = launching ?? Task {
-                defer { launching = nil }
-                let connection = try await Connection.launch(program)
-                current = connection
-                return connection
-            }
-            launching = task
-            return try await task.value
-        }
-    }
-    // end
-
-    static func repeated<Asked: Interface, Value>(
-        _ helper: Helper, as interface: Asked.Type, _ body: @Sendable (Remote<Asked>) async throws -> Value
-    ) async throws -> Value {
+    static func mayTryAgain(_ error: ConnectionError) -> Bool {
         // Failures.md: which errors
         func isWorthAnotherTry(_ error: ConnectionError) -> Bool {
             switch error.code {
@@ -39,23 +14,7 @@ enum FailuresCode {
             }
         }
         // end
-
-        // Failures.md: repeated call
-        func call<I: Interface, Result>(
-            _ helper: Helper, as interface: I.Type, _ body: @Sendable (Remote<I>) async throws -> Result
-        ) async throws -> Result {
-            for _ in 1..<3 {
-                do {
-                    return try await body(helper.connection().root(as: interface))
-                } catch let error as ConnectionError where isWorthAnotherTry(error) {
-                    continue
-                }
-            }
-            return try await body(helper.connection().root(as: interface))
-        }
-        // end
-
-        return try await call(helper, as: interface, body)
+        return isWorthAnotherTry(error)
     }
 
     static func close() async throws {

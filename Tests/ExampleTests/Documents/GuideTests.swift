@@ -170,33 +170,42 @@ struct GuideTests {
         await client.close()
     }
 
-    @Test("When the other side fails: a killed worker is restarted once for all callers")
-    func relaunch() async throws {
+    @Test("Helpers that come back: a killed worker is replaced, a pool counts all files, and events tell")
+    func helpersGuide() async throws {
         let scratch = try TemporaryFolder()
-        let file = scratch.path("text")
-        try "one two".write(toFile: file, atomically: true, encoding: .utf8)
-        let helper = FailuresCode.Helper(try builtProgram("wordcount-worker"))
-        let first = try await helper.connection()
-        first.child?.kill()
-        async let watched: Void = FailuresCode.watch(first)
-        try await withThrowingTaskGroup { group in
-            for _ in 0..<4 {
-                group.addTask {
-                    let total = try await FailuresCode.repeated(helper, as: CounterInterface.self) { counter in
-                        try await counter.countAll([file], Remote(vending: Silent()))
-                    }
-                    #expect(total == 2)
-                }
-            }
-            try await group.waitForAll()
+        let files = (0..<20).map { scratch.path("\($0)") }
+        for (number, file) in files.enumerated() {
+            try Array(repeating: "word", count: number + 1).joined(separator: " ")
+                .write(toFile: file, atomically: true, encoding: .utf8)
         }
+        let program = try builtProgram("wordcount-worker")
+        #expect(try await HelpersCode.first(program, files[2]) == 3)
+        #expect(try await HelpersCode.pool(program, files) == 210)
+
+        let pool = HelperPool(CounterInterface.self, program, count: 2)
+        for helper in pool.helpers { _ = try await helper.running() }
+        pool.helpers[0].connection?.child?.kill()
+        #expect(try await HelpersCode.again(pool, files) == Array(1...20))
+        await pool.stop()
+
+        let counter = Helper(CounterInterface.self, program)
+        let lines = Mutex<[String]>([])
+        let watch = Task { await HelpersCode.watch(counter) { line in lines.withLock { $0.append(line) } } }
+        let first = try await counter.running()
+        let connection = try #require(counter.connection)
+        connection.child?.kill()
+        async let watched: Void = FailuresCode.watch(connection)
+        // A call that meets the end may have run.
+        _ = try? await counter.remote.count(files[0])
+        #expect(try await counter.remote.count(files[4]).words == 5)
+        #expect(try await counter.remote.count(files[5]).words == 6)
+        await #expect(throws: ConnectionError.self) { _ = try await first.count(files[0]) }
         await watched
-        let second = try await helper.connection()
-        #expect(second !== first && second.child?.pid != first.child?.pid)
-        let third = try await helper.connection()
-        #expect(third === second)
-        await second.close()
-        #expect(await second.child?.waitForExit() == .exited(0))
+        await counter.stop()
+        await watch.value
+        #expect(lines.withLock { $0 } == ["the counter has died: it was ended by signal 9 (SIGKILL)"])
+        #expect(HelpersCode.options().standardError == .kept)
+        #expect(FailuresCode.mayTryAgain(ConnectionError(.closed, "")))
     }
 
     /// Repeats code of a guide while it fails with an error that `isExpected` accepts.

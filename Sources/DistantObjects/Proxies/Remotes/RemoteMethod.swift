@@ -13,6 +13,13 @@ public struct RemoteMethod<Result, each Argument: Codable & SendableMetatype>: S
         self.signature = signature
     }
 
+    /// The message to an object that the place stands for now.
+    @inlinable
+    init(at place: MessagePlace, _ signature: SignatureRecord) {
+        self.place = place
+        self.signature = signature
+    }
+
     @inlinable var message: RemoteMessage { place.route.message(signature) }
 
     /// Whether the object has the message, as far as this side knows.
@@ -28,6 +35,11 @@ public struct RemoteMethod<Result, each Argument: Codable & SendableMetatype>: S
     /// - Throws: As `RemoteMessage.oneWay`; `ConnectionError.notAvailable`.
     @inlinable
     public func oneWay(_ argument: repeat each Argument, timeout: Duration? = nil) async throws {
+        if place.follows {
+            return try await place.following(timeout) {
+                try await Self(at: $0, signature).oneWay(repeat each argument, timeout: $1)
+            }
+        }
         let message = message
         try await message.sendOneWay(
             message.encoded(repeat each argument, timeout: nil, as: signature), within: timeout)
@@ -40,6 +52,9 @@ public struct RemoteMethod<Result, each Argument: Codable & SendableMetatype>: S
     /// - Throws: As `RemoteMessage.offer`; `ConnectionError.notAvailable`.
     @inlinable
     public func offer(_ argument: repeat each Argument) throws -> Bool {
+        if place.follows {
+            return try place.followingNow { try Self(at: $0, signature).offer(repeat each argument) }
+        }
         let message = message
         return try message.offer(
             message.encoded(repeat each argument, timeout: nil, as: signature), reportsLosses: true)
@@ -53,6 +68,11 @@ public struct RemoteMethod<Result, each Argument: Codable & SendableMetatype>: S
     /// - Throws: As `RemoteMessage.blockingOneWay`; `ConnectionError.notAvailable`.
     @inlinable
     public func blockingOneWay(_ argument: repeat each Argument, timeout: Duration? = nil) throws {
+        if place.follows {
+            return try place.followingBlocking(timeout) {
+                try Self(at: $0, signature).blockingOneWay(repeat each argument, timeout: $1)
+            }
+        }
         let message = message
         try message.sendOneWayBlocking(
             message.encoded(repeat each argument, timeout: nil, as: signature), within: timeout)
@@ -69,6 +89,11 @@ extension RemoteMethod where Result: Codable {
     @inlinable
     @discardableResult
     public func callAsFunction(_ argument: repeat each Argument, timeout: Duration? = nil) async throws -> Result {
+        if place.follows {
+            return try await place.following(timeout ?? place.followedTimeout, mayRunTwice: signature.isIdempotent) {
+                try await Self(at: $0, signature).callAsFunction(repeat each argument, timeout: $1)
+            }
+        }
         let message = message
         return try await message.result(
             of: message.encoded(repeat each argument, timeout: timeout, as: signature), checking: signature)
@@ -83,6 +108,11 @@ extension RemoteMethod where Result: Codable {
     @inlinable
     @discardableResult
     public func blocking(_ argument: repeat each Argument, timeout: Duration? = nil) throws -> Result {
+        if place.follows {
+            return try place.followingBlocking(timeout ?? place.followedTimeout, mayRunTwice: signature.isIdempotent) {
+                try Self(at: $0, signature).blocking(repeat each argument, timeout: $1)
+            }
+        }
         let message = message
         return try message.blockingResult(
             of: message.encoded(repeat each argument, timeout: timeout, as: signature), checking: signature)
@@ -98,6 +128,11 @@ extension RemoteMethod where Result == Void {
     /// - Throws: As `RemoteMessage.callAsFunction`; `ConnectionError.notAvailable`.
     @inlinable
     public func callAsFunction(_ argument: repeat each Argument, timeout: Duration? = nil) async throws {
+        if place.follows {
+            return try await place.following(timeout ?? place.followedTimeout, mayRunTwice: signature.isIdempotent) {
+                try await Self(at: $0, signature).callAsFunction(repeat each argument, timeout: $1)
+            }
+        }
         let message = message
         try await message.completion(
             of: message.encoded(repeat each argument, timeout: timeout, as: signature), checking: signature)
@@ -111,6 +146,11 @@ extension RemoteMethod where Result == Void {
     /// - Throws: As `RemoteMessage.blocking`; `ConnectionError.notAvailable`.
     @inlinable
     public func blocking(_ argument: repeat each Argument, timeout: Duration? = nil) throws {
+        if place.follows {
+            return try place.followingBlocking(timeout ?? place.followedTimeout, mayRunTwice: signature.isIdempotent) {
+                try Self(at: $0, signature).blocking(repeat each argument, timeout: $1)
+            }
+        }
         let message = message
         try message.blockingCompletion(
             of: message.encoded(repeat each argument, timeout: timeout, as: signature), checking: signature)
@@ -165,6 +205,9 @@ extension RemoteMethod {
 
     @inlinable
     func promised(_ argument: repeat each Argument) -> DistantObject {
+        if place.follows {
+            return place.followingPromise { Self(at: $0, signature).promised(repeat each argument) }
+        }
         let message = message
         do {
             return try message.promised(message.encoded(repeat each argument, timeout: nil, as: signature))

@@ -1,0 +1,46 @@
+public import PortTransport
+
+/// Something that has happened to a ``Helper``.
+///
+/// Cases may be added in later versions.
+public enum HelperEvent: Sendable {
+    /// A process runs and is connected; its number is nil if the helper is no process of its own.
+    case started(pid: Int32?)
+    /// It has ended.
+    case ended(HelperEnd)
+    /// It is started again after a pause.
+    case waiting(Duration)
+    /// It has not answered a ping for that long.
+    case unresponsive(for: Duration)
+    /// A signal of its terminal has stopped it, such as SIGTTIN: it runs on when the terminal lets it.
+    case suspended(signal: Int32)
+    /// It is not started again; calls fail with this reason.
+    case gaveUp(String)
+}
+
+/// How one process of a ``Helper`` has ended.
+public struct HelperEnd: Sendable {
+    /// How the process has ended; nil if it is no process of its own, or was never started.
+    public let status: ChildProcess.ExitStatus?
+    /// Why, in words.
+    public let reason: String
+    /// The last lines of its standard error, at most 64 KiB, if ``HelperOptions/standardError`` keeps them.
+    public let lastErrorLines: String
+    /// Whether it has ended in order: it was stopped, or exited with status 0.
+    public let isOrderly: Bool
+}
+
+extension HelperEvent: CustomStringConvertible {
+    /// The event as a line for a log.
+    public var description: String {
+        switch self {
+        case .started(let pid?): "started as process \(pid)"
+        case .started(nil): "started"
+        case .ended(let end): end.reason
+        case .waiting(let pause): "is started again in \(pause)"
+        case .unresponsive(let time): "has not answered for \(time)"
+        case .suspended(let signal): "was stopped by \(ChildProcess.ExitStatus.signalled(signal))"
+        case .gaveUp(let reason): "was given up: \(reason)"
+        }
+    }
+}

@@ -1,0 +1,130 @@
+import PortTransport
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// Starts a process of a helper, or what stands for one.
+struct HelperLaunch: Sendable {
+    /// Starts one, and looks up its root.
+    let start: @Sendable (_ number: Int, _ name: String, HelperOptions) async throws -> Supervisor.Instance
+
+    /// Starts a program.
+    static func program<I: Interface>(_ path: String, _ interface: I.Type) -> HelperLaunch {
+        HelperLaunch { number, name, options in
+            var configuration = options.configuration
+            configuration.name = configuration.name ?? (number == 1 ? name : "\(name) (start \(number))")
+            let output = try ErrorOutput(options.standardError)
+            defer { output?.closeWriting() }
+            let connection = try await Connection.launch(
+                path, arguments: options.arguments, environment: options.environment, in: options.directory,
+                standardError: output?.writing, over: options.transport, options: options.process,
+                configuration: configuration)
+            return try await instance(number, connection, output, interface)
+        }
+    }
+
+    /// Calls a function.
+    static func function<I: Interface>(
+        _ launch: @escaping @Sendable () async throws -> Connection, _ interface: I.Type
+    ) -> HelperLaunch {
+        HelperLaunch { number, _, _ in try await instance(number, launch(), nil, interface) }
+    }
+
+    private static func instance<I: Interface>(
+        _ number: Int, _ connection: Connection, _ output: ErrorOutput?, _ interface: I.Type
+    ) async throws -> Supervisor.Instance {
+        do {
+            let root = try await connection.root(as: interface)
+            return Supervisor.Instance(
+                number: number, connection: connection, root: root.object, output: output)
+        } catch {
+            // What a helper has that is gone says more than the look-up that has found it gone.
+            let end = await connection.ended(timeout: .milliseconds(100))
+            await connection.close()
+            await output?.finish()
+            throw FailedStart(error, end, connection.child?.exitStatus)
+        }
+    }
+}
+
+/// The error of a helper that was connected and has no root.
+struct FailedStart: Error {
+    let error: any Error
+    let end: ConnectionEnd?
+    let status: ChildProcess.ExitStatus?
+
+    init(_ error: any Error, _ end: ConnectionEnd?, _ status: ChildProcess.ExitStatus?) {
+        self.error = error
+        self.end = end
+        self.status = status
+    }
+}
+
+extension Supervision.End {
+    /// The status with which a program says that it must not be started again, as those of shells and `git bisect`.
+    private static let statusOfNoRestart: Int32 = 125
+
+    /// The end of a connected process.
+    ///
+    /// - Parameters:
+    ///   - end: The end of its connection.
+    ///   - status: How the process has ended; nil if it is none, or has not.
+    ///   - silence: How long it has not answered, if it was ended for that.
+    init(_ end: ConnectionEnd, _ status: ChildProcess.ExitStatus?, silence: Duration?) {
+        switch (end, status) {
+        case (_, .exited(Self.statusOfNoRestart)?):
+            self = .hopeless("it has exited with status \(Self.statusOfNoRestart)")
+        case (.protocolViolation(let text), _): self = .violation(text)
+        case (.refused(let text), _): self = .hopeless("it has refused the connection: \(text)")
+        case (.refusedHere(let text), _): self = .hopeless("it was refused: \(text)")
+        case (_, .exited(0)?), (.closedByPeer, nil), (.closedHere, nil): self = .orderly
+        case (_, let status?):
+            let hung = silence.map { "it had not answered for \($0), and " } ?? ""
+            switch status {
+            case .exited(let number):
+                self = .failed("\(hung.isEmpty ? "it" : hung + "it") has exited with status \(number)")
+            case .signalled, .unknown: self = .failed("\(hung.isEmpty ? "it" : hung + "it") was ended by \(status)")
+            }
+        case (_, nil): self = .failed("its connection has ended: \(end)")
+        }
+    }
+
+    /// The failure of a start.
+    init(startingFailed error: any Error) {
+        if let failed = error as? FailedStart {
+            let known = failed.error as? ConnectionError
+            switch (known?.code, failed.end) {
+            case (.interfaceMismatch?, _), (.noSuchRoot?, _): self = .hopeless("\(failed.error)")
+            case (_, let end?): self = Self(end, failed.status, silence: nil)
+            default: self = .failed("\(failed.error)")
+            }
+            return
+        }
+        guard let known = error as? ConnectionError else {
+            self = .failed("\(error)")
+            return
+        }
+        switch known.code {
+        case .transport where (known.underlying as? TransportError)?.isLasting ?? false, .peerRefused:
+            self = .hopeless("\(known)")
+        case .protocolViolation: self = .violation(known.message)
+        case .closed where (known.underlying as? EarlyExit)?.status == .exited(Self.statusOfNoRestart):
+            self = .hopeless("\(known)")
+        default: self = .failed("\(known)")
+        }
+    }
+}
+
+extension TransportError {
+    /// Whether a program cannot be started now nor later.
+    fileprivate var isLasting: Bool {
+        guard code == .launchFailed else { return false }
+        switch errno {
+        case EAGAIN, ENOMEM, EMFILE, ENFILE, ETXTBSY: return false
+        default: return true
+        }
+    }
+}

@@ -1,0 +1,163 @@
+import PortTransport
+
+/// The life of a helper that is started again when it has ended, as pure transitions.
+///
+///     idle ──call──▶ starting ──connected──▶ running
+///      ▲                │                      │
+///      │                └──────── ended ◀──────┘
+///      │ in order          │ failed        │ too often, or for a reason that stays
+///      └───────────────────┤               ▼
+///                       waiting         gaveUp ──start()──▶ starting
+///                          │
+///                          └──pause over──▶ starting
+///
+/// `stopped` can follow each of them, and is final.
+struct Supervision: Sendable {
+    enum Phase: Sendable, Equatable {
+        /// No process runs; the next call starts one.
+        case idle
+        case starting
+        /// A process runs since that instant.
+        case running(since: UInt64)
+        /// A process has ended, and the next one starts after the pause.
+        case waiting
+        /// No process is started any more, for that reason, since that instant.
+        case gaveUp(String, at: UInt64)
+        case stopped
+    }
+
+    /// How a process has ended.
+    enum End: Sendable {
+        /// In order.
+        case orderly
+        /// Otherwise, with a reason for the user.
+        case failed(String)
+        /// The peer broke the protocol.
+        case violation(String)
+        /// For a reason that another process of the same program would have, too.
+        case hopeless(String)
+    }
+
+    /// What follows an end.
+    enum Next: Equatable {
+        case nothing
+        case restart(after: Duration)
+        case giveUp(String)
+    }
+
+    /// After this time a process counts as one that runs well.
+    static let longLife = Duration.seconds(60)
+
+    let policy: RestartPolicy
+    private(set) var phase = Phase.idle
+    /// The instants of the ends that count, each as often as it does.
+    private var ends: [UInt64] = []
+    /// The restarts since a process has last run for long.
+    private var restarts = 0
+    private var lastViolation: String?
+
+    init(_ policy: RestartPolicy) { self.policy = policy }
+
+    /// A call needs the helper.
+    ///
+    /// - Returns: Whether a process has to be started.
+    mutating func needed() -> Bool {
+        guard phase == .idle else { return false }
+        phase = .starting
+        return true
+    }
+
+    /// The user starts the helper, also after it was given up.
+    ///
+    /// - Returns: Whether a process has to be started.
+    mutating func start() -> Bool {
+        if case .gaveUp = phase { forget() }
+        return needed()
+    }
+
+    private mutating func forget() {
+        phase = .idle
+        ends = []
+        restarts = 0
+        lastViolation = nil
+    }
+
+    /// The pause before a restart is over.
+    ///
+    /// - Returns: Whether a process has to be started.
+    mutating func pauseEnded() -> Bool {
+        guard phase == .waiting else { return false }
+        phase = .starting
+        return true
+    }
+
+    /// A process is connected.
+    ///
+    /// - Returns: Whether it is still wanted.
+    mutating func started(at now: UInt64) -> Bool {
+        guard phase == .starting else { return false }
+        phase = .running(since: now)
+        return true
+    }
+
+    /// The process has ended, or could not be started.
+    mutating func ended(_ end: End, at now: UInt64) -> Next {
+        var weight = 2
+        switch phase {
+        case .starting: break
+        case .running(let since):
+            weight = 1
+            if now >= since, now - since >= Self.longLife.nanoseconds {
+                ends = []
+                restarts = 0
+                lastViolation = nil
+            }
+        case .idle, .waiting, .gaveUp, .stopped: return .nothing
+        }
+        switch end {
+        case .hopeless(let reason): return giveUp(reason, now)
+        case .violation(let text) where lastViolation == text:
+            return giveUp("it broke the protocol twice in the same way: \(text)", now)
+        case .violation(let text): lastViolation = text
+        case .orderly where policy.kind == .onFailure:
+            phase = .idle
+            return .nothing
+        case .orderly, .failed: break
+        }
+        guard policy.kind != .never else { return giveUp("\(end.text), and is started only once", now) }
+        let start = now - min(now, policy.period.nanoseconds)
+        ends.removeAll { $0 < start }
+        ends.append(contentsOf: repeatElement(now, count: weight))
+        guard ends.count <= policy.limit else {
+            return giveUp("it has ended too often within \(policy.period), the last time because \(end.text)", now)
+        }
+        phase = .waiting
+        defer { restarts += 1 }
+        return .restart(after: policy.pause(after: restarts))
+    }
+
+    private mutating func giveUp(_ reason: String, _ now: UInt64) -> Next {
+        phase = .gaveUp(reason, at: now)
+        return .giveUp(reason)
+    }
+
+    /// The user stops the helper.
+    ///
+    /// - Returns: Whether it was not stopped before.
+    mutating func stop() -> Bool {
+        guard phase != .stopped else { return false }
+        phase = .stopped
+        return true
+    }
+}
+
+extension Supervision.End {
+    /// The reason, for the user.
+    var text: String {
+        switch self {
+        case .orderly: "it has ended in order"
+        case .failed(let reason), .hopeless(let reason): reason
+        case .violation(let text): "it broke the protocol: \(text)"
+        }
+    }
+}

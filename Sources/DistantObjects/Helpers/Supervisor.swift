@@ -1,0 +1,305 @@
+import PortTransport
+import Synchronization
+
+/// Keeps one helper running, and gives messages its root object.
+final class Supervisor: PlaceSource {
+    /// One process of the helper, while it is connected.
+    struct Instance: Sendable {
+        let number: Int
+        let connection: Connection
+        let root: DistantObject
+        let output: ErrorOutput?
+    }
+
+    private struct State {
+        var supervision: Supervision
+        /// The number of the last process.
+        var number = 0
+        var instance: Instance?
+        /// Whether a process is being started, runs, or is being ended.
+        var isLive = false
+        /// Those that wait until the helper is stopped.
+        var stopping: [CheckedContinuation<Void, Never>] = []
+        var pause: TimerToken?
+        var health = Health.well
+    }
+
+    /// What pings say about the process of now.
+    private enum Health {
+        case well
+        case suspended(CInt)
+        case silent
+    }
+
+    let name: String
+    let loop: any PortLoop
+    let options: HelperOptions
+    let events = HelperEvents()
+    private let launch: HelperLaunch
+    private let queue: PlaceQueue
+    private let state: Mutex<State>
+    /// The messages under way.
+    let used = MessageCount()
+    /// Told when there is an object, or when there will be none.
+    private let observer = Mutex<(@Sendable () -> Void)?>(nil)
+
+    /// - Parameters:
+    ///   - name: What it is called in errors.
+    ///   - policy: When it is started again.
+    ///   - launch: Starts a process, or what stands for one.
+    init(
+        _ name: String, _ policy: RestartPolicy, _ options: HelperOptions, _ launch: HelperLaunch, on loop: any PortLoop
+    ) {
+        self.name = name
+        self.options = options
+        self.launch = launch
+        self.loop = loop
+        queue = PlaceQueue(name, on: loop)
+        state = Mutex(State(supervision: Supervision(policy)))
+    }
+
+    deinit {
+        let (instance, pause) = state.withLock { ($0.instance, $0.pause) }
+        if let pause { loop.cancelTimer(pause) }
+        events.end()
+        if let instance { Task.detached(executorPreference: loop) { await Self.end(instance) } }
+    }
+
+    // MARK: Messages
+
+    var callTimeout: Duration? { options.configuration.callTimeout }
+
+    var current: MessagePlace? { connected?.root.place }
+
+    /// The process of now, if it is connected.
+    var connected: Instance? {
+        guard let instance = state.withLock({ $0.instance }), !instance.connection.isEnded else { return nil }
+        return instance
+    }
+
+    func take(within limit: Duration?) async throws -> TakenPlace {
+        if let place = try ready() { return taken(at: place) }
+        return taken(at: try await queue.wait(within: limit) { check() })
+    }
+
+    func takeBlocking(within limit: Duration?) throws -> TakenPlace {
+        try taken(at: ready() ?? queue.waitBlocking(within: limit) { check() })
+    }
+
+    func takeNow() throws -> TakenPlace? { try ready().map { taken(at: $0) } }
+
+    private func taken(at place: MessagePlace) -> TakenPlace {
+        used.add()
+        return TakenPlace(place: place, count: used)
+    }
+
+    /// The root of the process of now, or of the next one.
+    func root(within limit: Duration?) async throws -> DistantObject {
+        let end = limit.map { Deadline(after: $0, at: loop.now) }
+        while true {
+            let left = end.map { Duration.microseconds(Int64(clamping: $0.microseconds(at: loop.now))) }
+            let taken = try await take(within: left)
+            defer { taken.giveBack() }
+            // Else the process has ended meanwhile.
+            if let root = connected?.root, root.place === taken.place { return root }
+        }
+    }
+
+    /// The object of now; nil while a process is being started, which this begins if none was.
+    ///
+    /// - Throws: Why none will be started.
+    func ready() throws -> MessagePlace? {
+        if let instance = connected { return instance.root.place }
+        let (phase, starts) = state.withLock { state in
+            let starts = state.supervision.needed()
+            return (state.supervision.phase, starts)
+        }
+        if starts { start() }
+        switch phase {
+        case .idle, .starting, .running, .waiting: return nil
+        case .stopped: throw ConnectionError(.closed, "the helper was stopped", context: name)
+        case .gaveUp(let reason, let instant):
+            let now = loop.now
+            let seconds = Duration.nanoseconds(Int64(clamping: now > instant ? now - instant : 0)).components.seconds
+            throw ConnectionError(.closed, "the helper was given up \(seconds) s ago: \(reason)", context: name)
+        }
+    }
+
+    /// Resumes the messages that wait, if there is an object or will be none.
+    private func check() {
+        observer.withLock { $0 }?()
+        guard !queue.isEmpty else { return }
+        do {
+            if let place = try ready() { queue.resume(with: .success(place)) }
+        } catch {
+            queue.resume(with: .failure(error))
+        }
+    }
+
+    /// Has a function called, on any thread, when there is an object or when there will be none.
+    func observe(_ observer: @escaping @Sendable () -> Void) { self.observer.withLock { $0 = observer } }
+
+    // MARK: Starting
+
+    /// Starts the helper now, also if it was given up.
+    func startAgain() {
+        if state.withLock({ $0.supervision.start() }) { start() }
+    }
+
+    /// Starts a process.
+    private func start() {
+        let number = state.withLock { state in
+            state.number += 1
+            state.isLive = true
+            return state.number
+        }
+        Task(executorPreference: loop) { await self.launch(number) }
+    }
+
+    private func launch(_ number: Int) async {
+        do {
+            let instance = try await launch.start(number, name, options)
+            let isWanted = state.withLock { state in
+                guard state.supervision.started(at: loop.now) else { return false }
+                state.instance = instance
+                state.health = .well
+                return true
+            }
+            guard isWanted else {
+                let status = await Self.end(instance)
+                return ended(.orderly, status, instance.output?.lines)
+            }
+            events.report(.started(pid: instance.connection.child?.pid))
+            _ = instance.connection.add { [weak self] end in self?.connectionEnded(instance, end) }
+            check()
+            watch(instance)
+        } catch {
+            ended(Supervision.End(startingFailed: error), nil, nil)
+        }
+    }
+
+    // MARK: The end of a process
+
+    private func connectionEnded(_ instance: Instance, _ end: ConnectionEnd) {
+        let wasSilent = state.withLock { state in
+            state.instance = nil
+            if case .silent = state.health { return true }
+            return false
+        }
+        Task(executorPreference: loop) { [self] in
+            let status = await Self.end(instance)
+            let silence = wasSilent ? options.unresponsiveAfter : nil
+            ended(Supervision.End(end, status, silence: silence), status, instance.output?.lines)
+        }
+    }
+
+    /// Notes the end of a process, or that it could not be started, and starts the next one.
+    private func ended(_ end: Supervision.End, _ status: ChildProcess.ExitStatus?, _ lines: String?) {
+        let (next, isStopped) = state.withLock { state in
+            let isStopped = state.supervision.phase == .stopped
+            return (state.supervision.ended(end, at: loop.now), isStopped)
+        }
+        let isOrderly = if case .orderly = end { true } else { isStopped }
+        events.report(
+            .ended(HelperEnd(status: status, reason: end.text, lastErrorLines: lines ?? "", isOrderly: isOrderly)))
+        let stopping = state.withLock { state in
+            state.isLive = false
+            defer { state.stopping = [] }
+            return state.stopping
+        }
+        for waiter in stopping { waiter.resume() }
+        switch next {
+        case .nothing: break
+        case .giveUp(let reason): events.report(.gaveUp(reason))
+        case .restart(let pause):
+            if pause > .zero { events.report(.waiting(pause)) }
+            let timer = loop.addTimer(after: pause) { [weak self] in self?.pauseEnded() }
+            state.withLock { $0.pause = timer }
+        }
+        check()
+    }
+
+    private func pauseEnded() {
+        if state.withLock({ $0.supervision.pauseEnded() }) { start() }
+    }
+
+    /// Closes the connection of a process, and ends the process with what it has started.
+    @discardableResult
+    private static func end(_ instance: Instance, within timeout: Duration = .seconds(5)) async -> ChildProcess
+        .ExitStatus?
+    {
+        await instance.connection.close(timeout: timeout)
+        await instance.output?.finish()
+        return instance.connection.child?.exitStatus
+    }
+
+    // MARK: Stopping
+
+    /// Stops the helper for good.
+    func stop(timeout: Duration) async {
+        let (instance, pause) = state.withLock { state in
+            _ = state.supervision.stop()
+            return (state.instance, state.pause)
+        }
+        if let pause { loop.cancelTimer(pause) }
+        check()
+        instance?.connection.beginClosing(timeout: timeout)
+        await withCheckedContinuation { continuation in
+            let isLive = state.withLock { state in
+                if state.isLive { state.stopping.append(continuation) }
+                return state.isLive
+            }
+            if !isLive { continuation.resume() }
+        }
+        events.end()
+    }
+}
+
+// Pings, which tell a helper that hangs from one that is slow.
+extension Supervisor {
+    private func watch(_ instance: Instance) {
+        guard let limit = options.unresponsiveAfter else { return }
+        _ = loop.addTimer(after: limit / 2) { [weak self] in
+            guard let self, self.connected?.number == instance.number else { return }
+            Task(executorPreference: self.loop) { [weak self, loop = self.loop] in
+                let isAnswered = await Self.answersPing(instance.connection, within: limit, on: loop)
+                self?.pinged(instance, isAnswered, limit)
+            }
+        }
+    }
+
+    private func pinged(_ instance: Instance, _ isAnswered: Bool, _ limit: Duration) {
+        guard connected?.number == instance.number else { return }
+        let stop = isAnswered ? nil : instance.connection.child?.terminalStop
+        let news = state.withLock { state -> HelperEvent? in
+            switch (isAnswered, stop, state.health) {
+            case (true, _, _):
+                state.health = .well
+                return nil
+            case (false, let signal?, .suspended(let known)) where known == signal: return nil
+            case (false, let signal?, _):
+                state.health = .suspended(signal)
+                return .suspended(signal: signal)
+            case (false, nil, .silent): return nil
+            case (false, nil, _):
+                state.health = .silent
+                return .unresponsive(for: limit)
+            }
+        }
+        if let news { events.report(news) }
+        if case .unresponsive? = news { options.whenUnresponsive.act(on: instance.connection, loop) }
+        watch(instance)
+    }
+
+    /// Whether the peer answers a ping in time.
+    private static func answersPing(
+        _ connection: Connection, within limit: Duration, on loop: any PortLoop
+    ) async -> Bool {
+        let ping = Task(executorPreference: loop) { try await connection.ping() }
+        let timer = loop.addTimer(after: limit) { ping.cancel() }
+        let result = await ping.result
+        loop.cancelTimer(timer)
+        if case .success = result { return true }
+        return false
+    }
+}

@@ -1,0 +1,267 @@
+import DistantObjects
+import PortTransport
+import Synchronization
+import TestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+    import Glibc
+#else
+    import Foundation
+#endif
+
+/// The messages of the program “killed-peer crash”.
+struct CrasherInterface: Interface {
+    let pid = Signature<Int32>("pid")
+    let echo = Signature<[UInt8], [UInt8]>("echo")
+    let die = Signature<Void, Int32>("die")
+    let leave = Signature<Void, Int32>("leave")
+    let say = Signature<Void, String>("say")
+    let note = Signature<String, String, String, Int32>("note")
+    let sleeper = Signature<Int32>("sleeper")
+    let descriptors = Signature<[Int32], Int32>("descriptors")
+    let variable = Signature<String?, String>("variable")
+}
+
+/// The events of a helper so far.
+final class EventLog: Sendable {
+    private let lines = Mutex<[HelperEvent]>([])
+
+    init(_ events: AsyncStream<HelperEvent>) {
+        Task { for await event in events { lines.withLock { $0.append(event) } } }
+    }
+
+    var all: [HelperEvent] { lines.withLock { $0 } }
+    var ends: [HelperEnd] { all.compactMap { if case .ended(let end) = $0 { end } else { nil } } }
+}
+
+@Suite("Helpers in processes", .bounded())
+struct HelperProcessTests {
+    private func helper(
+        _ ways: String..., restart policy: RestartPolicy = .onFailure(limit: 1_000, backoff: .zero ... .zero),
+        _ change: (inout HelperOptions) -> Void = { _ in }
+    ) throws -> Helper<CrasherInterface> {
+        var options = HelperOptions()
+        options.arguments = ways.isEmpty ? ["crash"] : ways
+        options.configuration = .patient
+        options.configuration.exitTimeout = .seconds(1)
+        // Backtraces of deaths that a test wants take long.
+        options.environment["SWIFT_BACKTRACE"] = "enable=no"
+        change(&options)
+        return try Helper(CrasherInterface.self, builtProgram("killed-peer"), restart: policy, options: options)
+    }
+
+    /// Whether a process of that number exists, other than as a zombie.
+    private func exists(_ pid: Int32) -> Bool {
+        guard let stat = FileManager.default.contents(atPath: "/proc/\(pid)/stat") else { return false }
+        return !(String(decoding: stat, as: UTF8.self).split(separator: ")").last?.hasPrefix(" Z") ?? false)
+    }
+
+    @Test("A helper that was killed is another process at the next call, and the events tell")
+    func killedHelper() async throws {
+        let helper = try helper()
+        let log = EventLog(helper.events)
+        let first = try await helper.remote.pid()
+        #expect(helper.connection?.child?.pid == first)
+        kill(first, SIGKILL)
+        var second = first
+        // The system may report the end only after the next call.
+        while second == first {
+            do { second = try await helper.remote.pid() } catch let error as ConnectionError {
+                #expect(error.code == .outcomeUnknown)
+            }
+        }
+        await helper.stop()
+        #expect(!exists(first) && !exists(second))
+        await eventually("both ends are reported") { log.ends.count == 2 }
+        #expect(log.ends.map(\.status) == [.signalled(SIGKILL), .exited(0)])
+        #expect(log.ends.map(\.isOrderly) == [false, true])
+        #expect(log.ends.first?.reason.contains("SIGKILL") == true)
+        #expect(log.all.compactMap { if case .started(let pid) = $0 { pid } else { nil } } == [first, second])
+    }
+
+    @Test("What decides whether it is started again is its end", arguments: [0, 1, 125, -6])
+    func statusDecides(status: Int32) async throws {
+        let helper = try helper()
+        let log = EventLog(helper.events)
+        let first = try await helper.remote.pid()
+        await expectCode(.outcomeUnknown) {
+            if status >= 0 { try await helper.remote.leave(status) } else { try await helper.remote.die(-status) }
+        }
+        if status == 125 {
+            let error = await #expect(throws: ConnectionError.self) { _ = try await helper.remote.pid() }
+            #expect(error?.code == .closed)
+            #expect(error?.description.contains("status 125") == true)
+        } else {
+            #expect(try await helper.remote.pid() != first)
+        }
+        await helper.stop()
+        await eventually("the end is reported") { !log.ends.isEmpty }
+        #expect(log.ends.first?.status == (status < 0 ? .signalled(-status) : .exited(status)))
+    }
+
+    @Test(
+        "A program that cannot run is not tried again, and one that exits at once is given up",
+        arguments: ["missing", "text", "125", "3"])
+    func uselessProgram(kind: String) async throws {
+        let folder = try TemporaryFolder()
+        var program = try builtProgram("killed-peer")
+        var options = HelperOptions()
+        options.arguments = ["early", kind]
+        if kind == "missing" { program = folder.path("missing") }
+        if kind == "text" {
+            program = folder.path("text")
+            #expect(FileManager.default.createFile(atPath: program, contents: Data("no program".utf8)))
+        }
+        let helper = Helper(
+            CrasherInterface.self, program, restart: .onFailure(limit: 4, backoff: .zero ... .zero), options: options)
+        let log = EventLog(helper.events)
+        let error = await #expect(throws: ConnectionError.self) { _ = try await helper.remote.pid() }
+        #expect(error?.code == .closed)
+        #expect(error?.isSafeToRetry == true)
+        await helper.stop()
+        await eventually("the ends are reported") { log.ends.count == (kind == "3" ? 3 : 1) }
+        await expectCode(.closed) { _ = try await helper.remote.pid() }
+    }
+
+    @Test(
+        "A stopped helper is hung, is killed and replaced; one that its terminal stops is not",
+        arguments: [SIGSTOP, SIGTTIN])
+    func stoppedHelper(signal: Int32) async throws {
+        let helper = try helper { $0.unresponsiveAfter = .milliseconds(300) }
+        let log = EventLog(helper.events)
+        let first = try await helper.remote.pid()
+        await helper.connection?.child?.stop(by: signal)
+        let call = Task { try await helper.remote.echo([1, 2]) }
+        if signal == SIGSTOP {
+            await expectCode(.outcomeUnknown) { _ = try await call.value }
+            #expect(try await helper.remote.pid() != first)
+            let isReported = log.all.contains { if case .unresponsive = $0 { true } else { false } }
+            #expect(isReported, "\(log.all)")
+            await eventually("the end is reported") { !log.ends.isEmpty }
+            #expect(log.ends.first?.status == .signalled(SIGKILL))
+            #expect(log.ends.first?.reason.contains("not answered") == true, "\(log.ends)")
+        } else {
+            await eventually("the stop is reported") {
+                log.all.contains { if case .suspended(SIGTTIN) = $0 { true } else { false } }
+            }
+            kill(first, SIGCONT)
+            #expect(try await call.value == [1, 2])
+            #expect(try await helper.remote.pid() == first)
+        }
+        await helper.stop()
+    }
+
+    @Test("A helper that is hung can be ended by SIGABRT, or only be reported")
+    func remedies() async throws {
+        let aborted = try helper {
+            $0.unresponsiveAfter = .milliseconds(200)
+            $0.whenUnresponsive = .abort
+        }
+        let log = EventLog(aborted.events)
+        _ = try await aborted.running()
+        await aborted.connection?.child?.stop()
+        // It may answer in the moment between the signal that wakes it and the one that ends it.
+        _ = try? await aborted.remote.echo([1])
+        await eventually("the end is reported") { !log.ends.isEmpty }
+        #expect(log.ends.first?.status == .signalled(SIGABRT))
+        await aborted.stop()
+
+        let reported = try helper {
+            $0.unresponsiveAfter = .milliseconds(200)
+            $0.whenUnresponsive = .report
+        }
+        let events = EventLog(reported.events)
+        let pid = try await reported.remote.pid()
+        await reported.connection?.child?.stop()
+        let call = Task { try await reported.remote.echo([1]) }
+        await eventually("it is reported") {
+            events.all.contains { if case .unresponsive = $0 { true } else { false } }
+        }
+        kill(pid, SIGCONT)
+        #expect(try await call.value == [1])
+        #expect(try await reported.remote.pid() == pid)
+        await reported.stop()
+    }
+
+    @Test("What it has started ends with it, whether it is killed or stopped", arguments: [true, false])
+    func groupEnds(isKilled: Bool) async throws {
+        let helper = try helper()
+        let (pid, sleeper) = (try await helper.remote.pid(), try await helper.remote.sleeper())
+        #expect(exists(sleeper))
+        if isKilled { kill(pid, SIGKILL) } else { await helper.stop() }
+        await eventually("the sleeper has ended") { !exists(sleeper) }
+        await helper.stop()
+    }
+
+    @Test("A helper that ignores the end of its connection and SIGTERM is killed by stop")
+    func stubbornHelper() async throws {
+        let helper = try helper("crash", "blocked", "stubborn")
+        let log = EventLog(helper.events)
+        let pid = try await helper.remote.pid()
+        await helper.stop()
+        #expect(!exists(pid))
+        await eventually("the end is reported") { !log.ends.isEmpty }
+        #expect(log.ends.map(\.status) == [.signalled(SIGKILL)])
+    }
+
+    @Test("Of its standard error the last 64 KiB come with its end")
+    func keptErrors() async throws {
+        let helper = try helper { $0.standardError = .kept }
+        let log = EventLog(helper.events)
+        try await helper.remote.say("one")
+        let long = String(repeating: "x", count: 70 << 10)
+        try await helper.remote.say(long)
+        try await helper.remote.say("last")
+        await expectCode(.outcomeUnknown) { try await helper.remote.die(SIGKILL) }
+        await eventually("the end is reported") { !log.ends.isEmpty }
+        let lines = log.ends.first?.lastErrorLines ?? ""
+        #expect(lines.utf8.count == 64 << 10)
+        #expect(lines.hasSuffix("x\nout last\nerr last\n"))
+        // The next process begins anew.
+        try await helper.remote.say("two")
+        await helper.stop()
+        await eventually("the second end is reported") { log.ends.count == 2 }
+        #expect(log.ends.last?.lastErrorLines == "out two\nerr two\n")
+    }
+
+    @Test("It inherits no descriptor, not even one that is not close-on-exec")
+    func inheritedDescriptors() async throws {
+        // Without close-on-exec, as other code may open it.
+        let leaked = open("/dev/null", O_RDONLY)
+        defer { close(leaked) }
+        let high = dup2(leaked, 200)
+        defer { close(high) }
+        let helper = try helper()
+        #expect(try await helper.remote.descriptors(1_000) == [0, 1, 2])
+        await helper.stop()
+    }
+
+    @Test("Nothing that may have run is repeated, and no unsent call is lost, over many deaths")
+    func noRunTwice() async throws {
+        let seed = TestSeed.next()
+        var generator = SeededGenerator(seed: seed)
+        let folder = try TemporaryFolder()
+        let helper = try helper()
+        var answered: [String] = []
+        var unknown: [String] = []
+        for number in 0..<60 {
+            let signal = [0, 0, 0, SIGKILL, SIGSEGV, SIGTERM][Int.random(in: 0..<6, using: &generator)]
+            do {
+                let line = "\(number)"
+                let answer = try await helper.remote.note(line, folder.path("notes"), signal)
+                #expect(answer == line, "seed \(seed)")
+                answered.append(line)
+            } catch let error as ConnectionError where error.code == .outcomeUnknown {
+                unknown.append("\(number)")
+            }
+        }
+        await helper.stop()
+        let notes = try String(contentsOfFile: folder.path("notes"), encoding: .utf8).split(separator: "\n").map(
+            String.init)
+        #expect(Set(notes).count == notes.count, "seed \(seed)")
+        #expect(Set(answered).isSubset(of: notes), "seed \(seed)")
+        #expect(answered.count + unknown.count == 60, "seed \(seed)")
+    }
+}
