@@ -166,6 +166,14 @@ extension Connection {
     /// It is true before any call fails for that reason, so that a loop of calls can check it. `ended` gives the reason.
     public var isEnded: Bool { state.withLock { $0.session.isEnded } }
 
+    /// The error of a message that was not sent because the connection takes none any more, with the reason that is known by now.
+    func closedError(_ error: ConnectionError, for message: String) -> ConnectionError {
+        let end = life.withLock { $0.end }
+        return ConnectionError(
+            error.code, end.map { "\($0); the call was not sent" } ?? error.message, context: "\(message) over \(name)",
+            underlying: error.underlying, mayHaveRun: !error.isSafeToRetry)
+    }
+
     /// Fails everything that waits for the peer, because no more input comes from it.
     ///
     /// The first thread that finds the end of the input does this, even one that waits for an answer. So an error arrives even

@@ -331,6 +331,16 @@ extension Connection {
         }
     }
 
+    /// What the caller is told of a look-up that the end of the connection has ended: it may be made again.
+    private func lookUpFailed(_ error: any Error) -> any Error {
+        guard let known = error as? ConnectionError, known.code == .outcomeUnknown,
+            let end = state.withLock({ $0.session.life.verdict })
+        else { return error }
+        return ConnectionError(
+            .closed, "\(end) before it has vended the root; its standard error may say why", context: known.context,
+            underlying: error)
+    }
+
     /// Looks up a root, or the names of all of them.
     ///
     /// - Parameter name: The name of the root.
@@ -341,7 +351,7 @@ extension Connection {
             watch.end()
             return result
         } catch {
-            throw watch.end(error)
+            throw lookUpFailed(watch.end(error))
         }
     }
 
@@ -353,7 +363,7 @@ extension Connection {
             watch.end()
             return result
         } catch {
-            throw watch.end(error)
+            throw lookUpFailed(watch.end(error))
         }
     }
 }

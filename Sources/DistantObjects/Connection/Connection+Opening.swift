@@ -51,6 +51,9 @@ extension Connection {
 
     /// Starts a helper process and connects to it.
     ///
+    /// Close the connection when you are done: the helper runs as long as it is open, even if nothing refers to it any more.
+    /// A ``Helper`` does that, and replaces a helper that has died.
+    ///
     /// The helper calls `Connection.parent()`. It should wait for its connection's `ended` and then exit. `close()` waits for
     /// that, and ends a helper that does not exit: see `Configuration.exitTimeout`.
     ///

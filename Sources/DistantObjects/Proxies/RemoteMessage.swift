@@ -189,8 +189,8 @@ public struct RemoteMessage: Sendable {
     }
 
     @usableFromInline
-    func unsent(_ error: any Error, in message: OutboundMessage) -> ConnectionError {
-        ConnectionError.unsent(error, name, position: message.position)
+    func unsent(_ error: any Error, in message: OutboundMessage) -> any Error {
+        named(ConnectionError.unsent(error, name, position: message.position))
     }
 
     /// Adds the message's name to an error that the end of the connection caused.
@@ -198,6 +198,8 @@ public struct RemoteMessage: Sendable {
         guard let error = error as? ConnectionError else { return error }
         switch error.code {
         case .notSent, .notDelivered, .outcomeUnknown: return error.about(name)
+        case .closed where error.context == nil || error.context == name:
+            return place.heldConnection?.closedError(error, for: name) ?? error
         default: return error
         }
     }

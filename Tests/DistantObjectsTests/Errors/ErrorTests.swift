@@ -92,7 +92,7 @@ struct ErrorTests {
         #expect(late?.code == .deadlineExceeded && late?.context?.contains("wait") == true, "\(late as Any)")
         await pair.close()
         let ended = await #expect(throws: ConnectionError.self) { let _: Int = try await root.echo(1) }
-        #expect(ended?.code == .closed && ended?.context == "echo", "\(ended as Any)")
+        #expect(ended?.code == .closed && ended?.context == "echo over client", "\(ended as Any)")
     }
 
     @Test("A look-up of a root that is not vended yet ends with its deadline")

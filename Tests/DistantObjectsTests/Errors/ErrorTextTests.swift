@@ -53,6 +53,38 @@ struct ErrorTextTests {
     }
 
     @Test(
+        "A call to a helper that has ended names the message, the connection and the signal, although no call was under way"
+    )
+    func lateCallInErrorText() async throws {
+        let helper = try await Connection.launch(
+            try builtProgram("killed-peer"), environment: TestTimeout.environment,
+            configuration: .patient.named("worker"))
+        let root = try await helper.root
+        helper.child?.kill()
+        _ = await helper.ended
+        let text = "the helper was ended by signal 9 (SIGKILL); the call was not sent"
+        let task = await #expect(throws: ConnectionError.self) { let _: String = try await root.name() }
+        #expect(task.map { "\($0)" } == "name over worker: \(text)")
+        let thread = await #expect(throws: ConnectionError.self) {
+            try await onThread { let _: String = try root.name.blocking() }
+        }
+        #expect(thread.map { "\($0)" } == "name over worker: \(text)")
+        let oneWay = await #expect(throws: ConnectionError.self) { try await root.name.oneWay() }
+        #expect(oneWay.map { "\($0)" } == "name over worker: \(text)")
+        #expect(task?.code == .closed && task?.isSafeToRetry == true)
+    }
+
+    @Test("The look-up in a helper that ends before it vends anything says that, and may be made again")
+    func unvendedInErrorText() async throws {
+        let helper = try await Connection.launch(
+            try builtProgram("killed-peer"), arguments: ["unvended", "3"], environment: TestTimeout.environment,
+            configuration: .patient.named("worker"))
+        let error = await #expect(throws: ConnectionError.self) { _ = try await helper.root }
+        #expect(error?.code == .closed && error?.isSafeToRetry == true)
+        await helper.close()
+    }
+
+    @Test(
         "The error of a stream whose helper was killed names the connection and the signal", arguments: [false, true])
     func killedStreamInErrorText(overPipes: Bool) async throws {
         let path = try builtProgram("killed-peer")
@@ -144,5 +176,14 @@ struct ErrorTextTests {
             address.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, size) }
         }
         try #require(result == 0)
+    }
+}
+
+extension Connection.Configuration {
+    /// The configuration of a connection of that name.
+    fileprivate func named(_ name: String) -> Self {
+        var configuration = self
+        configuration.name = name
+        return configuration
     }
 }
