@@ -97,6 +97,7 @@ let package = Package(
         .executableTarget(
             name: "killed-peer", dependencies: ["DistantObjects"], path: "Tests/KilledPeer", swiftSettings: settings),
         .target(name: "CShortIO", path: "Tests/CShortIO"),
+        .target(name: "CTerminal", path: "Tests/CTerminal"),
         .executableTarget(
             name: "torture", dependencies: ["CShortIO", "DistantObjects", "KeyedArchive", "PortTransport"],
             path: "Tests/Torture", exclude: ["faults.py"], swiftSettings: settings),
@@ -121,8 +122,8 @@ let package = Package(
         .testTarget(
             name: "DistantObjectsTests",
             dependencies: [
-                "DistantObjects", "DistantTesting", "KeyedArchive", "PortTransport", "CPortShims", "FooBarServer",
-                "killed-peer", "TestSupport",
+                "DistantObjects", "DistantTesting", "KeyedArchive", "PortTransport", "CPortShims", "CTerminal",
+                "FooBarServer", "killed-peer", "TestSupport",
             ],
             exclude: [
                 "Recordings/before-descriptions.frames", "Recordings/interfaces.frames",

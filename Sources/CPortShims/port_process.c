@@ -6,6 +6,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -183,13 +185,33 @@ static void pause_for(long milliseconds) {
     while (nanosleep(&rest, &rest) < 0 && errno == EINTR) {}
 }
 
+static pid_t leash;
+static atomic_bool is_cut;
+
+void port_process_cut(void) { atomic_store(&is_cut, true); }
+
+static void await_end(pid_t pid, int limit) {
+    int descriptor = port_process_descriptor(pid);
+    if (descriptor < 0) return;
+    struct pollfd event = {.fd = descriptor, .events = POLLIN};
+    while (poll(&event, 1, limit) < 0 && errno == EINTR) {}
+    port_close(descriptor);
+}
+
+// What the process has started must not stay when it exits by itself after its launcher, which would have ended its group.
+static void end_group_at_exit(void) {
+    if (getpgrp() != getpid()) return;
+    // The system closes the connections of a process that ends a moment before it is gone.
+    if (atomic_load(&is_cut) && getppid() == leash) await_end(leash, 500);
+    if (getppid() == leash) return;
+    fflush(NULL);
+    kill(0, SIGKILL);
+}
+
 void port_process_end_with(pid_t launcher, int grace) {
-    int descriptor = port_process_descriptor(launcher);
-    if (getppid() == launcher && descriptor >= 0) {
-        struct pollfd event = {.fd = descriptor, .events = POLLIN};
-        while (poll(&event, 1, -1) < 0 && errno == EINTR) {}
-    }
-    if (descriptor >= 0) port_close(descriptor);
+    leash = launcher;
+    atexit(end_group_at_exit);
+    if (getppid() == launcher) await_end(launcher, -1);
     while (getppid() == launcher) pause_for(100);
     pause_for(grace);
     if (getpgrp() == getpid()) kill(0, SIGKILL);

@@ -22,6 +22,7 @@ struct KilledPeer {
             configuration.errorTypes = [WorksError.self, Refusal.self]
             _ = await serve(try await Connection.parent(configuration: configuration)).ended
         case "crash": try await crash(Array(arguments.dropFirst()))
+        case "supervisor": try await Supervising.run(Array(arguments.dropFirst()))
         case "unvended":
             _ = try await Connection.parent(configuration: .patient)
             exit(Int32(arguments.last ?? "") ?? 0)

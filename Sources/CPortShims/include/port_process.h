@@ -40,8 +40,11 @@ int port_process_stop(pid_t pid);
 void port_group_kill(pid_t group);
 
 /// Blocks until the calling process's parent is no longer `launcher`, and `grace` milliseconds more; then kills the process, and its
-/// group if it leads one.
+/// group if it leads one. If the process exits meanwhile, the rest of its group is killed.
 void port_process_end_with(pid_t launcher, int grace);
+
+/// Notes that the connection to the launcher was cut, as by its end.
+void port_process_cut(void);
 
 /// Sends a signal through `descriptor` (from `port_process_descriptor`), which cannot hit a later process of the same
 /// number; by number if it is -1.

@@ -246,8 +246,8 @@ extension Connection {
             )
         }
         for case let timer? in timers { loop.cancelTimer(timer) }
-        for continuation in waiting { continuation.resume(returning: end) }
         for handler in handlers { asCurrent { handler(end) } }
+        for continuation in waiting { continuation.resume(returning: end) }
         life.withLock { $0.endHook.take() }?()
     }
 }

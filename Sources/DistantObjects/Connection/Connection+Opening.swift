@@ -147,6 +147,7 @@ extension Connection {
         let connection = try await establish(endpoint, configuration, isInitiator: false)
         connection.channel.watchLauncher()
         LauncherWatch.start()
+        _ = connection.add { end in if case .lost = end { LauncherWatch.connectionWasCut() } }
         return connection
     }
 

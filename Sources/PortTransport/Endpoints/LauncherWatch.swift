@@ -17,6 +17,9 @@ package enum LauncherWatch {
 
     private static let isStarted = Atomic<Bool>(false)
 
+    /// Notes that the connection to the launcher was cut, which is usually because the launcher ends.
+    package static func connectionWasCut() { port_process_cut() }
+
     /// Starts a thread that waits for the end of the launcher, unless there is one.
     ///
     /// If the parent of this process is another one, as of a program that a script has started, nothing is done: the connection
