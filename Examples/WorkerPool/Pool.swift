@@ -3,72 +3,74 @@ import ExampleConsole
 import Synchronization
 import WorkerPoolValues
 
-/// Worker processes, each of which searches one block at a time.
+/// Searches blocks of numbers with worker processes.
 final class Pool: Sendable {
-    private struct State {
-        var waiting: [Block]
-        var found: [Int] = []
-        var finished = 0
-        var isKillDue: Bool
+    private let workers: HelperPool<WorkerInterface>
+    /// Whether a worker is to be killed in the middle of its block, to show that the pool survives that.
+    private let isKillDue: Mutex<Bool>
+
+    init(_ workers: HelperPool<WorkerInterface>, killsOne: Bool) {
+        self.workers = workers
+        isKillDue = Mutex(killsOne)
     }
 
-    private let state: Mutex<State>
-    private let total: Int
-    private let progress: Progress
-    private let launch: @Sendable (Int) async throws -> WorkerProcess
-
-    /// - Parameters:
-    ///   - killsOne: Whether the pool kills a worker in the middle of its block, to show that it survives that.
-    ///   - launch: Launches the worker with a number. A test gives one that needs no process.
-    init(
-        _ blocks: [Block], killsOne: Bool,
-        launch: @escaping @Sendable (Int) async throws -> WorkerProcess = WorkerProcess.launch
-    ) {
-        total = blocks.count
-        self.launch = launch
-        state = Mutex(State(waiting: blocks.reversed(), isKillDue: killsOne))
-        progress = Progress(of: blocks.count)
-    }
-
-    /// Searches all blocks.
-    ///
-    /// - Returns: The primes, in order.
-    func search(workers: Int) async throws -> [Int] {
-        try await withThrowingDiscardingTaskGroup { lanes in
-            for number in 1...workers { lanes.addTask { try await self.runLane(number) } }
-        }
-        progress.end()
-        return state.withLock { $0.found.sorted() }
-    }
-
-    /// Gives one worker a block after the other, and replaces the worker when it has died.
-    private func runLane(_ number: Int) async throws {
-        var worker = try await launch(number)
-        while let block = state.withLock({ $0.waiting.popLast() }) {
-            do {
-                let primes = try await search(block, with: worker)
-                let finished = state.withLock { state in
-                    state.found += primes
-                    state.finished += 1
-                    return state.finished
+    /// Says of each worker when it starts and dies, until it is stopped.
+    func sayWhatHappens() async {
+        await withDiscardingTaskGroup { group in
+            for (index, worker) in workers.helpers.enumerated() {
+                let events = worker.events
+                group.addTask {
+                    for await event in events { Self.say(event, of: "worker \(index + 1)") }
                 }
-                progress.show(finished)
-            } catch let error as ConnectionError where worker.connection.isEnded {
-                // Nothing of the block was counted, so another worker searches all of it.
-                state.withLock { $0.waiting.append(block) }
-                WorkerProcess.sayItDied(number, error)
-                worker = try await launch(number)
             }
         }
-        try await worker.close()
     }
 
-    private func search(_ block: Block, with worker: WorkerProcess) async throws -> [Int] {
-        let stream = try await worker.remote.primes(block)
+    private static func say(_ event: HelperEvent, of worker: String) {
+        switch event {
+        case .started(let pid?): Console.say("\(worker) runs as process \(pid)")
+        case .ended(let end) where !end.isOrderly:
+            Console.say("\(worker) has died (\(end.reason)); a new one takes its place")
+        default: break
+        }
+    }
+
+    /// Searches all blocks, one at a time in each worker.
+    ///
+    /// - Returns: The primes, in order.
+    func search(_ blocks: [Block]) async throws -> [Int] {
+        let progress = Progress(of: blocks.count)
+        let finished = Atomic<Int>(0)
+        let primes = try await workers.map(blocks, atOnce: workers.helpers.count) { _, block in
+            let primes = try await self.search(block)
+            progress.show(finished.add(1, ordering: .relaxed).newValue)
+            return primes
+        }
+        progress.end()
+        return primes.flatMap(\.self)
+    }
+
+    /// Searches a block.
+    ///
+    /// If its worker dies, another one searches all of it: nothing of it was counted.
+    ///
+    /// - Parameter limit: After so many primes the worker's search is stopped.
+    func search(_ block: Block, upTo limit: Int = .max) async throws -> [Int] {
+        while true {
+            do { return try await searchOnce(block, upTo: limit) } catch let error as ConnectionError
+                where error.code == .outcomeUnknown
+            { continue }
+        }
+    }
+
+    private func searchOnce(_ block: Block, upTo limit: Int) async throws -> [Int] {
+        let stream = try await workers.remote.primes(block)
         var primes: [Int] = []
         for try await prime in stream {
             primes.append(prime)
-            if takeKill() { worker.connection.child?.kill() }
+            killIfDue()
+            // Leaving the loop stops the worker's search.
+            if primes.count == limit { return primes }
         }
         let tally = try await stream.final
         guard tally.found == primes.count else {
@@ -77,11 +79,20 @@ final class Pool: Sendable {
         return primes
     }
 
-    /// Whether a worker is to be killed now; true once.
-    private func takeKill() -> Bool {
-        state.withLock { state in
-            defer { state.isKillDue = false }
-            return state.isKillDue
+    private func killIfDue() {
+        let isDue = isKillDue.withLock { isDue in
+            defer { isDue = false }
+            return isDue
+        }
+        if isDue { workers.helpers[0].connection?.child?.kill() }
+    }
+
+    /// Stops the workers, and checks that nothing is left.
+    func stop() async throws {
+        let connections = workers.helpers.compactMap(\.connection)
+        await workers.stop()
+        for connection in connections where !connection.statistics.isAtRest {
+            throw PoolError("something is left: \(connection.statistics)")
         }
     }
 }

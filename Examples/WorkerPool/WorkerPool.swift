@@ -41,31 +41,19 @@ struct WorkerPool {
     }
 
     private static func run(workers: Int) async throws {
+        let pool = Pool(HelperPool(WorkerInterface.self, "workerpool-worker", count: workers), killsOne: true)
+        async let news: Void = pool.sayWhatHappens()
+
         let blocks = stride(from: 0, to: 200_000, by: 5_000).map { Block(first: $0, last: $0 + 4_999) }
-        let primes = try await Pool(blocks, killsOne: true).search(workers: workers)
+        let primes = try await pool.search(blocks)
         Console.say("\(primes.count) primes, from \(primes.first ?? 0) to \(primes.last ?? 0)")
 
-        let large = try await firstPrimes(above: 1_000_000_000, by: workers + 1)
+        // A search that has no end is stopped after three primes.
+        let large = try await pool.search(Block(first: 1_000_000_000, last: nil), upTo: 3)
         Console.say("the first three above a billion: \(large.map(String.init).joined(separator: ", "))")
-        Console.say("all workers have ended, every table is empty")
-    }
 
-    /// Cancels a search that has no end after three primes; another worker begins again if one dies.
-    private static func firstPrimes(above number: Int, by workerNumber: Int) async throws -> [Int] {
-        while true {
-            let worker = try await WorkerProcess.launch(workerNumber)
-            do {
-                var primes: [Int] = []
-                for try await prime in try await worker.remote.primes(Block(first: number, last: nil)) {
-                    primes.append(prime)
-                    // Leaving the loop stops the worker's search.
-                    if primes.count == 3 { break }
-                }
-                try await worker.close()
-                return primes
-            } catch let error as ConnectionError where worker.connection.isEnded {
-                WorkerProcess.sayItDied(workerNumber, error)
-            }
-        }
+        try await pool.stop()
+        await news
+        Console.say("all workers have ended, every table is empty")
     }
 }

@@ -22,7 +22,9 @@ struct PoolTests {
             let worker = try #require(lines[death].firstMatch(of: #/worker \d+ /#)).0
             let (before, after) = (lines[..<death], lines[death...])
             #expect(before.contains { $0.hasPrefix("\(worker)runs as process") }, "\(outcome.output)")
-            #expect(after.contains { $0.hasPrefix("\(worker)runs as process") }, "\(outcome.output)")
+            // The others may finish before another one runs in its place.
+            let isReplaced = after.contains { $0.hasPrefix("\(worker)runs as process") }
+            #expect(isReplaced || workers > 1, "\(outcome.output)")
         }
         for line in [
             "17984 primes, from 2 to 199999", "the first three above a billion: 1000000007, 1000000009, 1000000021",

@@ -15,32 +15,39 @@ struct PoolWithoutProcessTests {
         2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97,
     ]
 
-    /// The workers that a pool has launched.
+    /// The workers that a pool has started.
     private final class Workers: Sendable {
         let peers = Mutex<[TestPeer]>([])
 
-        func launch(
-            _ behaviour: (Int) -> PeerBehaviour, _ searcher: Searcher = Searcher()
-        ) async throws -> WorkerProcess {
-            let peer = try peers.withLock { peers in
-                peers.append(
-                    try TestPeer(searcher, behaviour: behaviour(peers.count), configuration: .patientExample))
-                return peers[peers.count - 1]
+        func pool(
+            _ count: Int, _ searcher: Searcher = Searcher(),
+            _ behaviour: @escaping @Sendable (Int) -> PeerBehaviour = { _ in .init() }
+        ) -> Pool {
+            let helpers = (0..<count).map { _ in
+                Helper(WorkerInterface.self, name: "worker") {
+                    try self.peers.withLock { peers in
+                        let peer = try TestPeer(
+                            searcher, behaviour: behaviour(peers.count), configuration: .patientExample)
+                        peers.append(peer)
+                        return peer.connection
+                    }
+                }
             }
-            return try await WorkerProcess(peer.connection)
+            return Pool(HelperPool(helpers), killsOne: false)
         }
     }
 
     @Test("A worker that dies between two blocks is replaced, and every prime is found once", arguments: [1, 3])
-    func deathBetweenBlocks(lanes: Int) async throws {
+    func deathBetweenBlocks(count: Int) async throws {
         let workers = Workers()
-        let pool = Pool(Self.blocks, killsOne: false) { _ in
-            try await workers.launch { $0 == 0 ? .dies(after: 2, .exited(1)) : PeerBehaviour() }
-        }
-        #expect(try await pool.search(workers: lanes) == Self.primes)
+        let pool = workers.pool(count) { $0 == 0 ? .dies(after: 2, .exited(1)) : PeerBehaviour() }
+        #expect(try await pool.search(Self.blocks) == Self.primes)
         let peers = workers.peers.withLock { $0 }
-        #expect(peers.count == lanes + 1 && peers[0].calls.count == 3)
-        #expect("\(await peers[0].connection.ended)" == "the helper has ended with status 1")
+        if count == 1 {
+            #expect(peers.count == 2 && peers[0].calls.count == 3)
+            #expect("\(await peers[0].connection.ended)" == "the helper has ended with status 1")
+        }
+        try await pool.stop()
     }
 
     @Test("Nothing of a block counts whose worker dies in the middle of it")
@@ -49,17 +56,19 @@ struct PoolWithoutProcessTests {
         let searcher = Searcher { number in
             if number == 43 { workers.peers.withLock { $0.count == 1 ? $0[0] : nil }?.die() }
         }
-        let pool = Pool(Self.blocks, killsOne: false) { _ in try await workers.launch({ _ in .init() }, searcher) }
-        #expect(try await pool.search(workers: 1) == Self.primes)
+        let pool = workers.pool(1, searcher)
+        #expect(try await pool.search(Self.blocks) == Self.primes)
         #expect(workers.peers.withLock { $0.count } == 2)
+        try await pool.stop()
     }
 
     @Test("A worker of another version ends the search with an error")
     func missingMessage() async throws {
-        let workers = Workers()
-        let pool = Pool(Self.blocks, killsOne: false) { _ in try await workers.launch { _ in .lacks("primes") } }
-        let error = await #expect(throws: ConnectionError.self) { try await pool.search(workers: 2) }
-        #expect(error?.code == .interfaceMismatch)
+        let pool = Workers().pool(2) { _ in .lacks("primes") }
+        let error = await #expect(throws: ConnectionError.self) { try await pool.search(Self.blocks) }
+        #expect(error?.code == .closed)
+        #expect(error?.description.contains("primes") == true, "\(error as Any)")
+        try await pool.stop()
     }
 }
 
