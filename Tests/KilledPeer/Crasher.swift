@@ -13,6 +13,7 @@ final class Crasher: Vendable {
         Message("echo") { _ in { (bytes: [UInt8]) in bytes } }
         Message("die") { crasher in { (signal: Int32) -> Void in crasher.die(signal) } }
         Message("leave", Crasher.leave)
+        Message("cut") { _ in { Connection.current?.invalidate() } }
         Message("say", Crasher.say)
         Message("note", Crasher.note)
         Message("sleeper", Crasher.sleeper)

@@ -23,6 +23,15 @@ struct KilledPeer {
             _ = await serve(try await Connection.parent(configuration: configuration)).ended
         case "crash": try await crash(Array(arguments.dropFirst()))
         case "supervisor": try await Supervising.run(Array(arguments.dropFirst()))
+        case "mute", "unvending":
+            let connection =
+                arguments.first == "mute" ? nil : try await Connection.parent(configuration: .patient)
+            try SystemError.check(open(arguments.last ?? "", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600))
+            _ = await connection?.ended
+            while connection == nil { pause() }
+        case "complain":
+            _ = "something is wrong\n".withCString { write(2, $0, strlen($0)) }
+            exit(Int32(arguments.last ?? "") ?? 0)
         case "unvended":
             _ = try await Connection.parent(configuration: .patient)
             exit(Int32(arguments.last ?? "") ?? 0)

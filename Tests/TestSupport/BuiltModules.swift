@@ -21,11 +21,22 @@ package enum BuiltModules {
             let folder = try folder
             return try ["DistantObjects", "KeyedArchive", "PortTransport", "CPortShims"].flatMap { module in
                 let objects = folder.appendingPathComponent("\(module).build")
+                let sources = try self.sources(of: module)
                 return try FileManager.default.contentsOfDirectory(atPath: objects.path).sorted()
-                    .filter { $0.hasSuffix(".o") }
+                    // That of a source which was renamed stays in the folder.
+                    .filter { $0.hasSuffix(".o") && sources.contains(String($0.dropLast(2))) }
                     .map { objects.appendingPathComponent($0).path }
             }
         }
+    }
+
+    /// The names of a module's source files.
+    private static func sources(of module: String) throws -> Set<String> {
+        var root = URL(fileURLWithPath: #filePath)
+        for _ in 0..<3 { root.deleteLastPathComponent() }
+        let paths = try FileManager.default.subpathsOfDirectory(
+            atPath: root.appendingPathComponent("Sources/\(module)").path)
+        return Set(paths.map { ($0 as NSString).lastPathComponent })
     }
 
     /// The folder of the build's products.

@@ -331,14 +331,14 @@ extension Connection {
         }
     }
 
-    /// What the caller is told of a look-up that the end of the connection has ended: it may be made again.
+    /// What the caller is told of a look-up that the end of the connection has ended.
     private func lookUpFailed(_ error: any Error) -> any Error {
-        guard let known = error as? ConnectionError, known.code == .outcomeUnknown,
-            let end = state.withLock({ $0.session.life.verdict })
+        guard let known = error as? ConnectionError, [.outcomeUnknown, .notSent, .closed].contains(known.code),
+            case .lost(let status)? = life.withLock({ $0.end }) ?? state.withLock({ $0.session.life.verdict })
         else { return error }
         return ConnectionError(
-            .closed, "\(end) before it has vended the root; its standard error may say why", context: known.context,
-            underlying: error)
+            known.code, "\(ConnectionEnd.lost(status)) before it has vended the root; its standard error may say why",
+            context: known.context, underlying: error, mayHaveRun: !known.isSafeToRetry)
     }
 
     /// Looks up a root, or the names of all of them.

@@ -51,7 +51,7 @@ public final class Helper<I: Interface>: Sendable {
     ///   - name: What it is called in errors.
     ///   - policy: When the function is called again.
     ///   - options: Of these only `configuration.callTimeout`, `unresponsiveAfter` and `whenUnresponsive` count.
-    ///   - open: Opens a connection, which the helper closes.
+    ///   - open: Opens a connection, which the helper closes. Its task is cancelled if the helper is stopped meanwhile.
     public convenience init(
         _ interface: I.Type, name: String = "helper", restart policy: RestartPolicy = .onFailure,
         options: HelperOptions = .init(), opening open: @escaping @Sendable () async throws -> Connection

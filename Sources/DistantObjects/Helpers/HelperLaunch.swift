@@ -16,12 +16,22 @@ struct HelperLaunch: Sendable {
         HelperLaunch { number, name, options in
             var configuration = options.configuration
             configuration.name = configuration.name ?? (number == 1 ? name : "\(name) (start \(number))")
+            // Nothing of a helper stays.
+            configuration.exitTimeout = configuration.exitTimeout ?? .seconds(1)
             let output = try ErrorOutput(options.standardError)
-            defer { output?.closeWriting() }
-            let connection = try await Connection.launch(
-                path, arguments: options.arguments, environment: options.environment, in: options.directory,
-                standardError: output?.writing, over: options.transport, options: options.process,
-                configuration: configuration)
+            let connection: Connection
+            do {
+                connection = try await Connection.launch(
+                    path, arguments: options.arguments, environment: options.environment, in: options.directory,
+                    standardError: output?.writing, over: options.transport, options: options.process,
+                    configuration: configuration)
+            } catch {
+                output?.closeWriting()
+                await output?.finish()
+                let early = (error as? ConnectionError)?.underlying as? EarlyExit
+                throw FailedStart(error: error, end: nil, status: early?.status, lines: output?.lines)
+            }
+            output?.closeWriting()
             return try await instance(number, connection, output, interface)
         }
     }
@@ -45,21 +55,27 @@ struct HelperLaunch: Sendable {
             let end = await connection.ended(timeout: .milliseconds(100))
             await connection.close()
             await output?.finish()
-            throw FailedStart(error, end, connection.child?.exitStatus)
+            throw FailedStart(error: error, end: end, status: connection.child?.exitStatus, lines: output?.lines)
         }
     }
 }
 
-/// The error of a helper that was connected and has no root.
+/// The error of a helper that could not be connected, or has no root.
 struct FailedStart: Error {
     let error: any Error
     let end: ConnectionEnd?
     let status: ChildProcess.ExitStatus?
+    /// What it has written to its standard error, if that is kept.
+    let lines: String?
+}
 
-    init(_ error: any Error, _ end: ConnectionEnd?, _ status: ChildProcess.ExitStatus?) {
-        self.error = error
-        self.end = end
-        self.status = status
+extension ConnectionEnd {
+    /// Whether a process has been told to end, or has said goodbye.
+    var isOrderly: Bool {
+        switch self {
+        case .closedHere, .closedByPeer: true
+        case .lost, .refused, .refusedHere, .protocolViolation, .failed: false
+        }
     }
 }
 
@@ -94,26 +110,20 @@ extension Supervision.End {
 
     /// The failure of a start.
     init(startingFailed error: any Error) {
-        if let failed = error as? FailedStart {
-            let known = failed.error as? ConnectionError
-            switch (known?.code, failed.end) {
-            case (.interfaceMismatch?, _), (.noSuchRoot?, _): self = .hopeless("\(failed.error)")
-            case (_, let end?): self = Self(end, failed.status, silence: nil)
-            default: self = .failed("\(failed.error)")
-            }
+        let failed = error as? FailedStart
+        let cause = failed?.error ?? error
+        guard let known = cause as? ConnectionError else {
+            self = .failed("it could not be started: \(cause)")
             return
         }
-        guard let known = error as? ConnectionError else {
-            self = .failed("\(error)")
-            return
-        }
-        switch known.code {
-        case .transport where (known.underlying as? TransportError)?.isLasting ?? false, .peerRefused:
+        switch (known.code, failed?.end) {
+        case (.interfaceMismatch, _), (.noSuchRoot, _), (.peerRefused, _): self = .hopeless("\(known)")
+        case (.transport, _) where (known.underlying as? TransportError)?.isLasting ?? false:
             self = .hopeless("\(known)")
-        case .protocolViolation: self = .violation(known.message)
-        case .closed where (known.underlying as? EarlyExit)?.status == .exited(Self.statusOfNoRestart):
-            self = .hopeless("\(known)")
-        default: self = .failed("\(known)")
+        case (.protocolViolation, _): self = .violation(known.message)
+        case (_, let end?): self = Self(end, failed?.status, silence: nil)
+        case (_, nil):
+            self = failed?.status == .exited(Self.statusOfNoRestart) ? .hopeless("\(known)") : .failed("\(known)")
         }
     }
 }

@@ -44,9 +44,10 @@ public struct HelperOptions: Sendable {
     public var standardError = Output.inherited
     /// The configuration of its connections.
     ///
-    /// `exitTimeout` is how long a helper may take to exit after its connection has ended.
-    public var configuration = Connection.Configuration()
-    /// After which time without an answer to a ping a helper counts as hung; nil, the default, for no pings.
+    /// `exitTimeout`, here 5 seconds by default, is how long a helper may take to exit after its connection was closed in order; one
+    /// whose connection ends otherwise gets half a second.
+    public var configuration: Connection.Configuration
+    /// After which time without an answer to a ping a helper counts as hung, at least 10 milliseconds; nil, the default, for no pings.
     ///
     /// Its loop answers, so a method that computes for long, or blocks, does not count. One that the terminal has stopped does not,
     /// either.
@@ -57,7 +58,10 @@ public struct HelperOptions: Sendable {
     public var whenUnresponsive = Remedy.kill
 
     /// The defaults.
-    public init() {}
+    public init() {
+        configuration = Connection.Configuration()
+        configuration.exitTimeout = .seconds(5)
+    }
 }
 
 extension HelperOptions.Remedy {

@@ -18,6 +18,8 @@ final class Supervisor: PlaceSource {
         var instance: Instance?
         /// Whether a process is being started, runs, or is being ended.
         var isLive = false
+        /// Starts a process.
+        var starting: Task<Void, Never>?
         /// Those that wait until the helper is stopped.
         var stopping: [CheckedContinuation<Void, Never>] = []
         var pause: TimerToken?
@@ -148,12 +150,12 @@ final class Supervisor: PlaceSource {
 
     /// Starts a process.
     private func start() {
-        let number = state.withLock { state in
+        state.withLock { state in
             state.number += 1
             state.isLive = true
-            return state.number
+            let number = state.number
+            state.starting = Task(executorPreference: loop) { await self.launch(number) }
         }
-        Task(executorPreference: loop) { await self.launch(number) }
     }
 
     private func launch(_ number: Int) async {
@@ -174,7 +176,8 @@ final class Supervisor: PlaceSource {
             check()
             watch(instance)
         } catch {
-            ended(Supervision.End(startingFailed: error), nil, nil)
+            let failed = error as? FailedStart
+            ended(Supervision.End(startingFailed: error), failed?.status, failed?.lines)
         }
     }
 
@@ -187,7 +190,7 @@ final class Supervisor: PlaceSource {
             return false
         }
         Task(executorPreference: loop) { [self] in
-            let status = await Self.end(instance)
+            let status = await Self.end(instance, isExpected: end.isOrderly)
             let silence = wasSilent ? options.unresponsiveAfter : nil
             ended(Supervision.End(end, status, silence: silence), status, instance.output?.lines)
         }
@@ -195,17 +198,15 @@ final class Supervisor: PlaceSource {
 
     /// Notes the end of a process, or that it could not be started, and starts the next one.
     private func ended(_ end: Supervision.End, _ status: ChildProcess.ExitStatus?, _ lines: String?) {
-        let (next, isStopped) = state.withLock { state in
-            let isStopped = state.supervision.phase == .stopped
-            return (state.supervision.ended(end, at: loop.now), isStopped)
-        }
+        let isStopped = state.withLock { $0.supervision.phase == .stopped }
         let isOrderly = if case .orderly = end { true } else { isStopped }
         events.report(
             .ended(HelperEnd(status: status, reason: end.text, lastErrorLines: lines ?? "", isOrderly: isOrderly)))
-        let stopping = state.withLock { state in
+        let (next, stopping) = state.withLock { state in
             state.isLive = false
+            state.starting = nil
             defer { state.stopping = [] }
-            return state.stopping
+            return (state.supervision.ended(end, at: loop.now), state.stopping)
         }
         for waiter in stopping { waiter.resume() }
         switch next {
@@ -223,25 +224,31 @@ final class Supervisor: PlaceSource {
         if state.withLock({ $0.supervision.pauseEnded() }) { start() }
     }
 
+    /// How long a process may go on whose connection has ended otherwise than in order.
+    private static let patience = Duration.milliseconds(500)
+
     /// Closes the connection of a process, and ends the process with what it has started.
+    ///
+    /// - Parameter isExpected: Whether the process has been told to end, and has the time of its options for it.
     @discardableResult
-    private static func end(_ instance: Instance, within timeout: Duration = .seconds(5)) async -> ChildProcess
-        .ExitStatus?
-    {
-        await instance.connection.close(timeout: timeout)
+    private static func end(_ instance: Instance, isExpected: Bool = true) async -> ChildProcess.ExitStatus? {
+        let connection = instance.connection
+        if !isExpected { await connection.child?.end(within: patience, on: connection.loop) }
+        await connection.close()
         await instance.output?.finish()
-        return instance.connection.child?.exitStatus
+        return connection.child?.exitStatus
     }
 
     // MARK: Stopping
 
     /// Stops the helper for good.
     func stop(timeout: Duration) async {
-        let (instance, pause) = state.withLock { state in
+        let (instance, pause, starting) = state.withLock { state in
             _ = state.supervision.stop()
-            return (state.instance, state.pause)
+            return (state.instance, state.pause, state.starting)
         }
         if let pause { loop.cancelTimer(pause) }
+        if instance == nil { starting?.cancel() }
         check()
         instance?.connection.beginClosing(timeout: timeout)
         await withCheckedContinuation { continuation in
@@ -257,8 +264,11 @@ final class Supervisor: PlaceSource {
 
 // Pings, which tell a helper that hangs from one that is slow.
 extension Supervisor {
+    /// A ping takes some time.
+    private static let shortestSilence = Duration.milliseconds(10)
+
     private func watch(_ instance: Instance) {
-        guard let limit = options.unresponsiveAfter else { return }
+        guard let limit = options.unresponsiveAfter.map({ max($0, Self.shortestSilence) }) else { return }
         _ = loop.addTimer(after: limit / 2) { [weak self] in
             guard let self, self.connected?.number == instance.number else { return }
             Task(executorPreference: self.loop) { [weak self, loop = self.loop] in
@@ -296,10 +306,22 @@ extension Supervisor {
         _ connection: Connection, within limit: Duration, on loop: any PortLoop
     ) async -> Bool {
         let ping = Task(executorPreference: loop) { try await connection.ping() }
-        let timer = loop.addTimer(after: limit) { ping.cancel() }
-        let result = await ping.result
-        loop.cancelTimer(timer)
-        if case .success = result { return true }
+        cancel(ping, after: limit, on: loop, attempts: 3)
+        if case .success = await ping.result { return true }
         return false
+    }
+
+    /// Cancels a ping after a time in which this process was not held up itself, up to a number of attempts.
+    ///
+    /// The answer may have come while this process did not run, so the loop gets time to read it.
+    private static func cancel(
+        _ ping: Task<Void, any Error>, after limit: Duration, on loop: any PortLoop, attempts: Int
+    ) {
+        let due = loop.now + limit.nanoseconds
+        _ = loop.addTimer(after: limit) {
+            let isLate = loop.now > due + limit.nanoseconds / 4
+            if isLate, attempts > 1 { return cancel(ping, after: limit, on: loop, attempts: attempts - 1) }
+            _ = loop.addTimer(after: limit / 4) { ping.cancel() }
+        }
     }
 }

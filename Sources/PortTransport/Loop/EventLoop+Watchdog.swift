@@ -86,7 +86,7 @@ extension EventLoop {
 
     /// Makes another thread the leader.
     ///
-    /// - Returns: What to call once the lock is released; nil if nothing.
+    /// - Returns: The report to call once the lock is released; nil if there is none.
     private func takeOver(_ held: borrowing Held<State>) -> (@Sendable () -> Void)? {
         let hasWaiting = state.pointee.waiting > 0
         if !hasWaiting, state.pointee.threads >= maximumThreads {
@@ -104,8 +104,9 @@ extension EventLoop {
         state.pointee.token &+= 1
         state.pointee.leader.call()
         state.pointee.supply.found()
-        guard let runner = state.pointee.told.take() else { return nil }
-        return { runner.wentOn() }
+        // The next leader tells it, because that may run user code, for which the watchdog has no time.
+        if let runner = state.pointee.told.take() { state.pointee.queue.append(.closure { runner.wentOn() }) }
+        return nil
     }
 
     private func exhausted(_ held: borrowing Held<State>) -> (@Sendable () -> Void)? {

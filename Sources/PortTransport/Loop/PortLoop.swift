@@ -38,7 +38,7 @@ package protocol JobRunner: AnyObject, Sendable {
 
     /// Another thread has taken over the loop, because the job takes long.
     ///
-    /// Called on another thread while the job runs, or just after it.
+    /// Called by that thread while the job runs, or just after it.
     func wentOn()
 }
 

@@ -17,6 +17,7 @@ struct CrasherInterface: Interface {
     let echo = Signature<[UInt8], [UInt8]>("echo")
     let die = Signature<Void, Int32>("die")
     let leave = Signature<Void, Int32>("leave")
+    let cut = Signature<Void>("cut")
     let say = Signature<Void, String>("say")
     let note = Signature<String, String, String, Int32>("note")
     let sleeper = Signature<Int32>("sleeper")
@@ -277,64 +278,5 @@ struct HelperProcessTests {
         #expect(Set(notes).count == notes.count, "seed \(seed)")
         #expect(Set(answered).isSubset(of: notes), "seed \(seed)")
         #expect(answered.count + unknown.count == 60, "seed \(seed)")
-    }
-}
-
-@Suite("Helpers that are killed at random moments", .bounded())
-struct HelperKillTests {
-    @Test("Kills while a helper starts, runs, is replaced or is stopped leave no process and no descriptor behind")
-    func killsAtRandom() async throws {
-        let seed = TestSeed.next()
-        var generator = SeededGenerator(seed: seed)
-        let kills = ProcessInfo.processInfo.environment["DISTANT_KILLS"].flatMap { Int($0) } ?? 30
-        var usage: UsageRecord?
-        var done = 0
-        while done < kills {
-            // After the first helper all cached resources exist.
-            if done > 0, usage == nil { usage = await UsageRecord() }
-            var options = HelperOptions()
-            options.arguments = ["crash"]
-            options.configuration = .patient
-            options.configuration.exitTimeout = .milliseconds(100)
-            options.environment["SWIFT_BACKTRACE"] = "enable=no"
-            let helper = Helper(
-                CrasherInterface.self, try builtProgram("killed-peer"),
-                restart: .onFailure(limit: .max, backoff: .zero ... .zero), options: options)
-            let log = EventLog(helper.events)
-            var pids: Set<Int32> = []
-            for _ in 0..<Int.random(in: 1...5, using: &generator) {
-                let bytes = (0..<100).map { _ in UInt8.random(in: 0...255, using: &generator) }
-                let call = Task { try await helper.remote.echo(bytes) }
-                if Bool.random(using: &generator) {
-                    do { #expect(try await call.value == bytes, "seed \(seed)") } catch let error as ConnectionError {
-                        #expect(error.code == .outcomeUnknown, "seed \(seed)")
-                    }
-                }
-                // Otherwise it is killed while it starts.
-                if let pid = try? await helper.remote.pid(
-                    timeout: .milliseconds(Int.random(in: 1...40, using: &generator)))
-                {
-                    pids.insert(pid)
-                }
-                if let child = helper.connection?.child {
-                    pids.insert(child.pid)
-                    child.kill()
-                    done += 1
-                }
-                _ = try? await call.value
-            }
-            if Bool.random(using: &generator), let child = helper.connection?.child {
-                pids.insert(child.pid)
-                async let stop: Void = helper.stop()
-                child.kill()
-                done += 1
-                await stop
-            } else {
-                await helper.stop()
-            }
-            for pid in pids { #expect(kill(pid, 0) != 0, "seed \(seed)") }
-            #expect(log.all.count < 1_000)
-        }
-        await usage?.expectNoMore()
     }
 }
