@@ -26,7 +26,8 @@ struct KilledPeer {
         case "mute", "unvending":
             let connection =
                 arguments.first == "mute" ? nil : try await Connection.parent(configuration: .patient)
-            try SystemError.check(open(arguments.last ?? "", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600))
+            let file = try SystemError.check(open(arguments.last ?? "", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600))
+            _ = "\(getpid()) ".withCString { write(file, $0, strlen($0)) }
             _ = await connection?.ended
             while connection == nil { pause() }
         case "complain":

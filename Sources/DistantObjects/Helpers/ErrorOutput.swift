@@ -1,4 +1,4 @@
-import Dispatch
+import CPortShims
 import PortTransport
 import Synchronization
 
@@ -9,6 +9,8 @@ import Synchronization
 #endif
 
 /// What a helper writes to its standard error, if this process reads it.
+///
+/// A thread reads it. Dispatch's channels end the program at times when several are closed at once (Swift 6.3.1, Linux).
 final class ErrorOutput: Sendable {
     private struct State {
         var writing: CInt
@@ -16,40 +18,55 @@ final class ErrorOutput: Sendable {
         var kept: [UInt8] = []
         /// The beginning of a line whose end has not come, for a prefix.
         var line: [UInt8] = []
+        /// Whether nothing is read any more.
         var isOver = false
+        /// Whether the helper has ended, so that what is not there yet is not waited for.
+        var isAbandoned = false
         var waiting: (@Sendable () -> Void)?
     }
 
     private static let mostKept = 64 << 10
     /// A longer line is written in parts.
     private static let longestLine = 4 << 10
+    /// How often the thread looks whether the helper has ended, in milliseconds.
+    private static let pause: CInt = 1_000
+    /// How long the end of a helper waits for what it has written.
+    private static let patience = Duration.milliseconds(500)
 
     private let prefix: [UInt8]?
+    private let reading: CInt
     private let state: Mutex<State>
-    private let queue = DispatchQueue(label: "helper-errors")
-    private let channel: DispatchIO
 
     /// Makes a pipe and begins to read it.
     ///
     /// - Returns: Nil if the helper writes to this process's standard error itself.
-    /// - Throws: `ConnectionError.transport` if the system has no pipe left.
+    /// - Throws: `ConnectionError.transport` if the system has no pipe or thread left.
     init?(_ output: HelperOptions.Output) throws {
         switch output {
         case .inherited: return nil
         case .prefixed(let prefix): self.prefix = Array("\(prefix) ".utf8)
         case .kept: prefix = nil
         }
-        let (reading, writing) = try Connection.transporting("standard error") { try ChannelEndpoint.pipeDescriptors() }
-        state = Mutex(State(writing: writing))
-        channel = DispatchIO(type: .stream, fileDescriptor: reading, queue: queue) { _ in _ = close(reading) }
-        channel.setLimit(lowWater: 1)
-        channel.read(offset: 0, length: .max, queue: queue) { [self] isDone, data, _ in
-            if let data { take(data) }
-            if isDone { end() }
-        }
+        let ends = try Connection.transporting("standard error") { try ChannelEndpoint.pipeDescriptors() }
+        reading = ends.0
+        state = Mutex(State(writing: ends.1))
+        let retained = Unmanaged.passRetained(self)
+        let failure = port_thread_start(
+            { context in
+                guard let context else { return nil }
+                Unmanaged<ErrorOutput>.fromOpaque(context).takeRetainedValue().read()
+                return nil
+            }, retained.toOpaque(), "distant-errors")
+        guard failure != 0 else { return }
+        retained.release()
+        closeWriting()
+        throw ConnectionError(.transport, "the system has no thread for the helper's errors (error \(failure))")
     }
 
-    deinit { closeWriting() }
+    deinit {
+        closeWriting()
+        port_close(reading)
+    }
 
     /// The end that becomes the helper's standard error.
     var writing: CInt { state.withLock { $0.writing } }
@@ -63,32 +80,53 @@ final class ErrorOutput: Sendable {
             defer { state.writing = -1 }
             return state.writing
         }
-        if descriptor >= 0 { _ = close(descriptor) }
+        if descriptor >= 0 { port_close(descriptor) }
     }
 
     /// Waits until all is read that a helper has written which has ended.
     ///
-    /// A process that it has left behind may hold the pipe, so the wait is short, and nothing is read after it.
-    func finish() async {
+    /// A process that it has left behind may hold the pipe, and this process's standard error may take nothing, so the wait is
+    /// short. Nothing is read long after it.
+    func finish(on loop: any PortLoop) async {
         await withCheckedContinuation { continuation in
             let resume = OnceResumed(continuation)
             let isOver = state.withLock { state in
+                state.isAbandoned = true
                 state.waiting = { resume.now() }
                 return state.isOver
             }
             if isOver { return resume.now() }
-            queue.asyncAfter(deadline: .now() + .milliseconds(500)) { resume.now() }
+            _ = loop.addTimer(after: Self.patience) { resume.now() }
         }
-        channel.close(flags: .stop)
     }
 
-    private func take(_ data: DispatchData) {
+    // MARK: The thread
+
+    private func read() {
+        var bytes = [UInt8](repeating: 0, count: 16 << 10)
+        while true {
+            var event = pollfd(fd: reading, events: Int16(POLLIN), revents: 0)
+            let ready = poll(&event, 1, Self.pause)
+            if ready < 0, errno == EINTR { continue }
+            if ready == 0 {
+                if state.withLock({ $0.isAbandoned }) { break }
+                continue
+            }
+            let count = bytes.withUnsafeMutableBytes { systemRead(reading, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR || errno == EAGAIN { continue }
+            guard count > 0 else { break }
+            take(bytes[..<count])
+        }
+        end()
+    }
+
+    private func take(_ bytes: ArraySlice<UInt8>) {
         let text = state.withLock { state -> [UInt8] in
-            state.kept.append(contentsOf: data)
+            state.kept.append(contentsOf: bytes)
             if state.kept.count > Self.mostKept { state.kept.removeFirst(state.kept.count - Self.mostKept) }
             guard let prefix else { return [] }
             var text: [UInt8] = []
-            for byte in data {
+            for byte in bytes {
                 state.line.append(byte)
                 guard byte == UInt8(ascii: "\n") || state.line.count >= Self.longestLine else { continue }
                 text += prefix + state.line
@@ -122,6 +160,14 @@ final class ErrorOutput: Sendable {
     }
 }
 
+private func systemRead(_ descriptor: CInt, _ bytes: UnsafeMutableRawPointer?, _ count: Int) -> Int {
+    read(descriptor, bytes, count)
+}
+
+private func systemWrite(_ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
+    write(descriptor, bytes, count)
+}
+
 /// A continuation that the first of two events resumes.
 private final class OnceResumed: Sendable {
     private let continuation: Mutex<CheckedContinuation<Void, Never>?>
@@ -129,8 +175,4 @@ private final class OnceResumed: Sendable {
     init(_ continuation: CheckedContinuation<Void, Never>) { self.continuation = Mutex(continuation) }
 
     func now() { continuation.withLock { $0.take() }?.resume() }
-}
-
-private func systemWrite(_ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
-    write(descriptor, bytes, count)
 }

@@ -84,7 +84,7 @@ public final class Helper<I: Interface>: Sendable {
     /// The connection to the process of now; nil if none is connected.
     public var connection: Connection? { supervisor.connected?.connection }
 
-    /// Starts the helper if it does not run, also if it was given up: without this, the first call starts it.
+    /// Starts the helper if it does not run, also if it was given up or waits to be started again: without this, the first call starts it.
     ///
     /// Does not wait until it runs.
     public func start() { supervisor.startAgain() }

@@ -24,7 +24,7 @@ public struct HelperEnd: Sendable {
     public let status: ChildProcess.ExitStatus?
     /// Why, in words.
     public let reason: String
-    /// The last lines of its standard error, at most 64 KiB, if ``HelperOptions/standardError`` keeps them.
+    /// The last lines of its standard error, at most 64 KiB; empty if it is this process's (``HelperOptions/Output/inherited``).
     public let lastErrorLines: String
     /// Whether it has ended in order: it was stopped, or exited with status 0.
     public let isOrderly: Bool

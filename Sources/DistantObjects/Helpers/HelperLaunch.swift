@@ -27,7 +27,7 @@ struct HelperLaunch: Sendable {
                     configuration: configuration)
             } catch {
                 output?.closeWriting()
-                await output?.finish()
+                await output?.finish(on: options.configuration.loop ?? EventLoop.shared)
                 let early = (error as? ConnectionError)?.underlying as? EarlyExit
                 throw FailedStart(error: error, end: nil, status: early?.status, lines: output?.lines)
             }
@@ -54,7 +54,7 @@ struct HelperLaunch: Sendable {
             // What a helper has that is gone says more than the look-up that has found it gone.
             let end = await connection.ended(timeout: .milliseconds(100))
             await connection.close()
-            await output?.finish()
+            await output?.finish(on: connection.loop)
             throw FailedStart(error: error, end: end, status: connection.child?.exitStatus, lines: output?.lines)
         }
     }

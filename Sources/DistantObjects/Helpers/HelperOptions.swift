@@ -14,7 +14,7 @@ public struct HelperOptions: Sendable {
         case inherited
         /// To the standard error of this process, each line after a prefix and a space.
         case prefixed(String)
-        /// Into memory: the last 64 KiB come with ``HelperEvent/ended(_:)``.
+        /// Into memory only. As with a prefix, the last 64 KiB come with ``HelperEvent/ended(_:)``.
         case kept
     }
 
@@ -47,7 +47,7 @@ public struct HelperOptions: Sendable {
     /// `exitTimeout`, here 5 seconds by default, is how long a helper may take to exit after its connection was closed in order; one
     /// whose connection ends otherwise gets half a second.
     public var configuration: Connection.Configuration
-    /// After which time without an answer to a ping a helper counts as hung, at least 10 milliseconds; nil, the default, for no pings.
+    /// After which time without an answer to a ping a helper counts as hung, at least 100 milliseconds; nil, the default, for no pings.
     ///
     /// Its loop answers, so a method that computes for long, or blocks, does not count. One that the terminal has stopped does not,
     /// either.

@@ -9,7 +9,7 @@ import PortTransport
 ///      └───────────────────┤               ▼
 ///                       waiting         gaveUp ──start()──▶ starting
 ///                          │
-///                          └──pause over──▶ starting
+///                          └──pause over, start()──▶ starting
 ///
 /// `stopped` can follow each of them, and is final.
 struct Supervision: Sendable {
@@ -67,11 +67,15 @@ struct Supervision: Sendable {
         return true
     }
 
-    /// The user starts the helper, also after it was given up.
+    /// The user starts the helper, also after it was given up, or before a pause is over.
     ///
     /// - Returns: Whether a process has to be started.
     mutating func start() -> Bool {
-        if case .gaveUp = phase { forget() }
+        switch phase {
+        case .gaveUp: forget()
+        case .waiting: phase = .idle
+        case .idle, .starting, .running, .stopped: break
+        }
         return needed()
     }
 

@@ -63,6 +63,7 @@ final class Supervisor: PlaceSource {
     deinit {
         let (instance, pause) = state.withLock { ($0.instance, $0.pause) }
         if let pause { loop.cancelTimer(pause) }
+        state.withLock { $0.starting }?.cancel()
         events.end()
         if let instance { Task.detached(executorPreference: loop) { await Self.end(instance) } }
     }
@@ -145,7 +146,10 @@ final class Supervisor: PlaceSource {
 
     /// Starts the helper now, also if it was given up.
     func startAgain() {
-        if state.withLock({ $0.supervision.start() }) { start() }
+        let (starts, pause) = state.withLock { ($0.supervision.start(), $0.pause) }
+        guard starts else { return }
+        if let pause { loop.cancelTimer(pause) }
+        start()
     }
 
     /// Starts a process.
@@ -154,31 +158,38 @@ final class Supervisor: PlaceSource {
             state.number += 1
             state.isLive = true
             let number = state.number
-            state.starting = Task(executorPreference: loop) { await self.launch(number) }
+            // The task does not hold this object, which cancels it when it is freed.
+            state.starting = Task(executorPreference: loop) { [weak self, launch, name, options] in
+                do {
+                    let instance = try await launch.start(number, name, options)
+                    if let self { await self.started(instance) } else { await Self.end(instance) }
+                } catch {
+                    self?.failedToStart(error)
+                }
+            }
         }
     }
 
-    private func launch(_ number: Int) async {
-        do {
-            let instance = try await launch.start(number, name, options)
-            let isWanted = state.withLock { state in
-                guard state.supervision.started(at: loop.now) else { return false }
-                state.instance = instance
-                state.health = .well
-                return true
-            }
-            guard isWanted else {
-                let status = await Self.end(instance)
-                return ended(.orderly, status, instance.output?.lines)
-            }
-            events.report(.started(pid: instance.connection.child?.pid))
-            _ = instance.connection.add { [weak self] end in self?.connectionEnded(instance, end) }
-            check()
-            watch(instance)
-        } catch {
-            let failed = error as? FailedStart
-            ended(Supervision.End(startingFailed: error), failed?.status, failed?.lines)
+    private func started(_ instance: Instance) async {
+        let isWanted = state.withLock { state in
+            guard state.supervision.started(at: loop.now) else { return false }
+            state.instance = instance
+            state.health = .well
+            return true
         }
+        guard isWanted else {
+            let status = await Self.end(instance)
+            return ended(.orderly, status, instance.output?.lines)
+        }
+        events.report(.started(pid: instance.connection.child?.pid))
+        _ = instance.connection.add { [weak self] end in self?.connectionEnded(instance, end) }
+        check()
+        watch(instance)
+    }
+
+    private func failedToStart(_ error: any Error) {
+        let failed = error as? FailedStart
+        ended(Supervision.End(startingFailed: error), failed?.status, failed?.lines)
     }
 
     // MARK: The end of a process
@@ -235,7 +246,7 @@ final class Supervisor: PlaceSource {
         let connection = instance.connection
         if !isExpected { await connection.child?.end(within: patience, on: connection.loop) }
         await connection.close()
-        await instance.output?.finish()
+        await instance.output?.finish(on: connection.loop)
         return connection.child?.exitStatus
     }
 
@@ -265,7 +276,7 @@ final class Supervisor: PlaceSource {
 // Pings, which tell a helper that hangs from one that is slow.
 extension Supervisor {
     /// A ping takes some time.
-    private static let shortestSilence = Duration.milliseconds(10)
+    private static let shortestSilence = Duration.milliseconds(100)
 
     private func watch(_ instance: Instance) {
         guard let limit = options.unresponsiveAfter.map({ max($0, Self.shortestSilence) }) else { return }
@@ -297,8 +308,8 @@ extension Supervisor {
             }
         }
         if let news { events.report(news) }
-        if case .unresponsive? = news { options.whenUnresponsive.act(on: instance.connection, loop) }
-        watch(instance)
+        guard case .unresponsive? = news, options.whenUnresponsive != .report else { return watch(instance) }
+        options.whenUnresponsive.act(on: instance.connection, loop)
     }
 
     /// Whether the peer answers a ping in time.

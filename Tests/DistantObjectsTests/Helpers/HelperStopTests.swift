@@ -1,3 +1,4 @@
+import CTerminal
 import DistantObjects
 import PortTransport
 import TestSupport
@@ -38,6 +39,56 @@ struct HelperStopTests {
         helper.start()
         await expectCode(.closed) { _ = try await helper.remote.pid() }
     }
+
+    @Test("A helper that nobody has any more is not started to the end", arguments: ["mute", "unvending"])
+    func droppedWhileStarting(way: String) async throws {
+        let folder = try TemporaryFolder()
+        func pid() -> Int32? {
+            let text = FileManager.default.contents(atPath: folder.path("runs")).map {
+                String(decoding: $0, as: UTF8.self)
+            }
+            return text?.hasSuffix(" ") == true ? Int32(text?.dropLast() ?? "") : nil
+        }
+        var helper: Helper<CrasherInterface>? = try helper(way, folder.path("runs"))
+        helper?.start()
+        await eventually("the program runs") { pid() != nil }
+        helper = nil
+        let process = try #require(pid())
+        await eventually("the program has ended") { kill(process, 0) != 0 }
+    }
+
+    #if canImport(Glibc)
+        @Test("A helper is stopped and replaced although nobody reads this process's standard error")
+        func stuckErrors() async {
+            await #expect(processExitsWith: .success) {
+                var ends: [CInt] = [-1, -1]
+                #expect(terminal_pipe(&ends) == 0)
+                // The test itself writes to it at its end.
+                let errors = dup(2)
+                dup2(ends[1], 2)
+                defer { dup2(errors, 2) }
+                var options = HelperOptions()
+                options.arguments = ["crash"]
+                options.configuration = .patient
+                options.configuration.exitTimeout = .seconds(1)
+                options.standardError = .prefixed("helper:")
+                let helper = Helper(CrasherInterface.self, try builtProgram("killed-peer"), options: options)
+                let long = String(repeating: "x", count: 50 << 10)
+                // More than two pipes hold, so the helper waits, too.
+                let says = Task { for _ in 0..<4 { try await helper.remote.say(long) } }
+                let log = EventLog(helper.events)
+                await eventually("it runs") { helper.connection != nil }
+                await eventually("the pipe is full") {
+                    var event = pollfd(fd: 2, events: Int16(POLLOUT), revents: 0)
+                    return poll(&event, 1, 0) == 0
+                }
+                helper.connection?.child?.kill()
+                await eventually("the end is reported") { !log.ends.isEmpty }
+                await helper.stop()
+                _ = try? await says.value
+            }
+        }
+    #endif
 
     @Test("It may be stopped by several tasks")
     func stoppedBySeveral() async throws {

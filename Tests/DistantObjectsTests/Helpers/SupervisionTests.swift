@@ -81,6 +81,15 @@ struct SupervisionTests {
         }
     }
 
+    @Test("A start by hand does not wait for the end of a pause")
+    func startInPause() {
+        let life = running(.onFailure)
+        #expect(life.ended(.failed("x"), at: second) == .restart(after: .zero))
+        #expect(life.start())
+        #expect(life.phase == .starting)
+        #expect(!life.pauseEnded())
+    }
+
     @Test(
         "What follows an end depends on the policy",
         arguments: [

@@ -4,7 +4,7 @@
 extension Streams {
     /// The error of a stream that is not read because this side closes the connection.
     static var closing: ConnectionError {
-        ConnectionError(.closed, "the connection is closing; the stream was not read to its end")
+        ConnectionError(.closed, "the connection is closing; the stream was not read to its end", mayHaveRun: true)
     }
 
     // MARK: The table of references
