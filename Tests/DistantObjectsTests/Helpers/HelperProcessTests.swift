@@ -246,7 +246,8 @@ struct HelperProcessTests {
         // Without close-on-exec, as other code may open it.
         let leaked = open("/dev/null", O_RDONLY)
         defer { close(leaked) }
-        let high = dup2(leaked, 200)
+        // A free number: another one may be a connection of another test.
+        let high = fcntl(leaked, F_DUPFD, 200)
         defer { close(high) }
         let helper = try helper()
         #expect(try await helper.remote.descriptors(1_000) == [0, 1, 2])
