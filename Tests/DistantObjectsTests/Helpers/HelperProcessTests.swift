@@ -46,7 +46,6 @@ struct HelperProcessTests {
         var options = HelperOptions()
         options.arguments = ways.isEmpty ? ["crash"] : ways
         options.configuration = .patient
-        options.configuration.exitTimeout = .seconds(1)
         // Backtraces of deaths that a test wants take long.
         options.environment["SWIFT_BACKTRACE"] = "enable=no"
         change(&options)
@@ -212,7 +211,7 @@ struct HelperProcessTests {
 
     @Test("A helper that ignores the end of its connection and SIGTERM is killed by stop")
     func stubbornHelper() async throws {
-        let helper = try helper("crash", "blocked", "stubborn")
+        let helper = try helper("crash", "blocked", "stubborn") { $0.configuration.exitTimeout = .milliseconds(100) }
         let log = EventLog(helper.events)
         let pid = try await helper.remote.pid()
         await helper.stop()
