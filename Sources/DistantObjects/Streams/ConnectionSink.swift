@@ -14,7 +14,9 @@ final class ConnectionSink<Element: Codable & Sendable>: BatchRewriter, @uncheck
     init(_ producer: StreamProducer) { self.producer = producer }
 
     func offer(_ element: Element) throws -> StreamOffer {
-        try producer.batch.withLock { batch in
+        // If the loop goes on elsewhere at this moment, nobody else writes what is in the batch while the job computes.
+        defer { settle() }
+        return try producer.batch.withLock { batch in
             guard try producer.begin(&batch), let message = batch.message else { return .full }
             if batch.count == 0 { elements.removeAll(keepingCapacity: true) }
             do {
