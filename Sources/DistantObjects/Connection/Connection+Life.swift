@@ -337,7 +337,8 @@ extension Connection {
             case .lost(let status)? = life.withLock({ $0.end }) ?? state.withLock({ $0.session.life.verdict })
         else { return error }
         return ConnectionError(
-            known.code, "\(ConnectionEnd.lost(status)) before it has vended the root; its standard error may say why",
+            known.code,
+            "\(ConnectionEnd.lost(status)) before it has answered the look-up; its standard error may say why",
             context: known.context, underlying: error, mayHaveRun: !known.isSafeToRetry)
     }
 

@@ -18,11 +18,15 @@ final class ErrorOutput: Sendable {
         var kept: [UInt8] = []
         /// The beginning of a line whose end has not come, for a prefix.
         var line: [UInt8] = []
-        /// Whether nothing is read any more.
-        var isOver = false
-        /// Whether the helper has ended, so that what is not there yet is not waited for.
-        var isAbandoned = false
-        var waiting: (@Sendable () -> Void)?
+        var life = Life.reading
+    }
+
+    private enum Life {
+        case reading
+        /// The helper has ended, so what is not there yet is not waited for long.
+        case ending(FirstOutcome<Void>)
+        /// Nothing is read any more.
+        case over
     }
 
     private static let mostKept = 64 << 10
@@ -88,16 +92,13 @@ final class ErrorOutput: Sendable {
     /// A process that it has left behind may hold the pipe, and this process's standard error may take nothing, so the wait is
     /// short. Nothing is read long after it.
     func finish(on loop: any PortLoop) async {
-        await withCheckedContinuation { continuation in
-            let resume = OnceResumed(continuation)
-            let isOver = state.withLock { state in
-                state.isAbandoned = true
-                state.waiting = { resume.now() }
-                return state.isOver
-            }
-            if isOver { return resume.now() }
-            _ = loop.addTimer(after: Self.patience) { resume.now() }
+        let isRead = FirstOutcome<Void>()
+        state.withLock { state in
+            if case .over = state.life { isRead.set(()) } else { state.life = .ending(isRead) }
         }
+        let timer = loop.addTimer(after: Self.patience) { isRead.set(()) }
+        await isRead.value
+        loop.cancelTimer(timer)
     }
 
     // MARK: The thread
@@ -109,8 +110,8 @@ final class ErrorOutput: Sendable {
             let ready = poll(&event, 1, Self.pause)
             if ready < 0, errno == EINTR { continue }
             if ready == 0 {
-                if state.withLock({ $0.isAbandoned }) { break }
-                continue
+                guard case .ending = state.withLock({ $0.life }) else { continue }
+                break
             }
             let count = bytes.withUnsafeMutableBytes { systemRead(reading, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR || errno == EAGAIN { continue }
@@ -139,13 +140,12 @@ final class ErrorOutput: Sendable {
     }
 
     private func end() {
-        let (rest, waiting) = state.withLock { state in
-            state.isOver = true
-            defer { (state.line, state.waiting) = ([], nil) }
-            return (state.line, state.waiting)
+        let (rest, life) = state.withLock { state in
+            defer { (state.line, state.life) = ([], .over) }
+            return (state.line, state.life)
         }
         if let prefix, !rest.isEmpty { Self.write(prefix + rest + [UInt8(ascii: "\n")]) }
-        waiting?()
+        if case .ending(let isRead) = life { isRead.set(()) }
     }
 
     /// Writes to this process's standard error.
@@ -166,13 +166,4 @@ private func systemRead(_ descriptor: CInt, _ bytes: UnsafeMutableRawPointer?, _
 
 private func systemWrite(_ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
     write(descriptor, bytes, count)
-}
-
-/// A continuation that the first of two events resumes.
-private final class OnceResumed: Sendable {
-    private let continuation: Mutex<CheckedContinuation<Void, Never>?>
-
-    init(_ continuation: CheckedContinuation<Void, Never>) { self.continuation = Mutex(continuation) }
-
-    func now() { continuation.withLock { $0.take() }?.resume() }
 }

@@ -1,3 +1,5 @@
+import PortTransport
+
 /// Several helpers of one program that share the work.
 ///
 /// ```swift
@@ -34,12 +36,12 @@ public final class HelperPool<I: Interface>: Sendable {
 
     /// Helpers, of any kind, that share the work: for a test with peers in this process, or with different options.
     ///
-    /// - Parameter helpers: At least one. They are stopped by `stop`.
+    /// - Parameter helpers: They are stopped by `stop`. Without any, each message throws `ConnectionError.closed`.
     public init(_ helpers: [Helper<I>]) {
-        precondition(!helpers.isEmpty, "a pool has at least one helper")
         self.helpers = helpers
-        let first = helpers[0].supervisor
-        let source = PoolSource(helpers.map(\.supervisor), name: first.name, on: first.loop)
+        let first = helpers.first?.supervisor
+        let source = PoolSource(
+            helpers.map(\.supervisor), name: first?.name ?? "pool", on: first?.loop ?? EventLoop.shared)
         remote = Remote(DistantObject(following: source), InterfaceShape.of(I.self))
     }
 

@@ -33,7 +33,7 @@ final class PoolSource: PlaceSource {
         let end = limit.map { Deadline(after: $0, at: loop.now) }
         while true {
             if let taken = try takeNow() { return taken }
-            _ = try queue.waitBlocking(within: left(end)) { check() }
+            _ = try queue.waitBlocking(within: left(end)) { self.check() }
         }
     }
 
@@ -43,7 +43,8 @@ final class PoolSource: PlaceSource {
 
     func takeNow() throws -> TakenPlace? {
         try choosing.withLock { _ in
-            var failure: (any Error)?
+            var failure: (any Error)? =
+                supervisors.isEmpty ? ConnectionError(.closed, "the pool has no helpers", context: name) : nil
             var isComing = false
             var best: TakenPlace?
             for supervisor in supervisors {

@@ -59,7 +59,11 @@ public struct RestartPolicy: Sendable, Hashable {
     func pause(after count: Int) -> Duration {
         guard count > 0 else { return pauses.lowerBound }
         var pause = Duration.milliseconds(100)
-        for _ in 1..<count where pause < pauses.upperBound { pause *= 4 }
+        var further = count - 1
+        while further > 0, pause < pauses.upperBound {
+            pause *= 4
+            further -= 1
+        }
         return min(max(pause, pauses.lowerBound), pauses.upperBound)
     }
 }

@@ -61,9 +61,9 @@ final class Supervisor: PlaceSource {
     }
 
     deinit {
-        let (instance, pause) = state.withLock { ($0.instance, $0.pause) }
+        let (instance, pause, starting) = state.withLock { ($0.instance, $0.pause, $0.starting) }
         if let pause { loop.cancelTimer(pause) }
-        state.withLock { $0.starting }?.cancel()
+        starting?.cancel()
         events.end()
         if let instance { Task.detached(executorPreference: loop) { await Self.end(instance) } }
     }
@@ -86,7 +86,7 @@ final class Supervisor: PlaceSource {
     }
 
     func takeBlocking(within limit: Duration?) throws -> TakenPlace {
-        try taken(at: ready() ?? queue.waitBlocking(within: limit) { check() })
+        try taken(at: ready() ?? queue.waitBlocking(within: limit) { self.check() })
     }
 
     func takeNow() throws -> TakenPlace? { try ready().map { taken(at: $0) } }
@@ -328,9 +328,9 @@ extension Supervisor {
     private static func cancel(
         _ ping: Task<Void, any Error>, after limit: Duration, on loop: any PortLoop, attempts: Int
     ) {
-        let due = loop.now + limit.nanoseconds
+        let start = loop.now
         _ = loop.addTimer(after: limit) {
-            let isLate = loop.now > due + limit.nanoseconds / 4
+            let isLate = Duration.nanoseconds(Int64(clamping: loop.now - start)) > limit + limit / 4
             if isLate, attempts > 1 { return cancel(ping, after: limit, on: loop, attempts: attempts - 1) }
             _ = loop.addTimer(after: limit / 4) { ping.cancel() }
         }

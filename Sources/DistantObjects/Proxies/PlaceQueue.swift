@@ -1,12 +1,13 @@
-import Dispatch
 import PortTransport
 import Synchronization
 
 /// Messages that wait for the object that they go to.
 final class PlaceQueue: Sendable {
+    private typealias Outcome = FirstOutcome<Result<MessagePlace, any Error>>
+
     private struct Waiters {
         var number: UInt64 = 0
-        var resumes: [UInt64: @Sendable (Result<MessagePlace, any Error>) -> Void] = [:]
+        var outcomes: [UInt64: Outcome] = [:]
     }
 
     /// More messages than this do not wait: each keeps its arguments.
@@ -24,15 +25,15 @@ final class PlaceQueue: Sendable {
         self.loop = loop
     }
 
-    var isEmpty: Bool { waiters.withLock { $0.resumes.isEmpty } }
+    var isEmpty: Bool { waiters.withLock { $0.outcomes.isEmpty } }
 
     /// Resumes all that wait.
     func resume(with outcome: Result<MessagePlace, any Error>) {
-        let resumes = waiters.withLock { waiters in
-            defer { waiters.resumes = [:] }
-            return waiters.resumes
+        let outcomes = waiters.withLock { waiters in
+            defer { waiters.outcomes = [:] }
+            return waiters.outcomes
         }
-        for (_, resume) in resumes.sorted(by: { $0.key < $1.key }) { resume(outcome) }
+        for (_, waiting) in outcomes.sorted(by: { $0.key < $1.key }) { waiting.set(outcome) }
     }
 
     /// Waits until `resume` is called.
@@ -44,35 +45,30 @@ final class PlaceQueue: Sendable {
     /// - Throws: What `resume` gives; `ConnectionError.deadlineExceeded`, `.overloaded`, `CancellationError`. The message was not
     ///   sent then.
     func wait(within limit: Duration?, _ check: () -> Void) async throws -> MessagePlace {
-        let outcome = PlaceOutcome()
+        let outcome = Outcome()
         let end = try enter(outcome, within: limit)
         defer { end() }
         check()
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { outcome.await($0) }
+            try await outcome.value.get()
         } onCancel: {
             outcome.set(.failure(CancellationError()))
         }
     }
 
     /// As `wait`, on a plain thread.
-    func waitBlocking(within limit: Duration?, _ check: () -> Void) throws -> MessagePlace {
-        try Connection.checkMayBlock(name)
-        let outcome = PlaceOutcome()
-        let end = try enter(outcome, within: limit)
-        defer { end() }
-        check()
-        return try outcome.block()
+    func waitBlocking(within limit: Duration?, _ check: @escaping @Sendable () -> Void) throws -> MessagePlace {
+        try Connection.blocking(name, on: loop) { try await self.wait(within: limit, check) }
     }
 
     /// Has an outcome set by `resume`, or after the limit.
     ///
     /// - Returns: A function that lets the outcome go.
-    private func enter(_ outcome: PlaceOutcome, within limit: Duration?) throws -> () -> Void {
+    private func enter(_ outcome: Outcome, within limit: Duration?) throws -> () -> Void {
         let number = waiters.withLock { waiters -> UInt64? in
-            guard waiters.resumes.count < Self.most else { return nil }
+            guard waiters.outcomes.count < Self.most else { return nil }
             waiters.number += 1
-            waiters.resumes[waiters.number] = { outcome.set($0) }
+            waiters.outcomes[waiters.number] = outcome
             return waiters.number
         }
         guard let number else {
@@ -89,53 +85,7 @@ final class PlaceQueue: Sendable {
         }
         return { [self] in
             if let timer { loop.cancelTimer(timer) }
-            _ = waiters.withLock { $0.resumes.removeValue(forKey: number) }
+            _ = waiters.withLock { $0.outcomes.removeValue(forKey: number) }
         }
-    }
-}
-
-/// What one message has waited for; the first outcome counts.
-private final class PlaceOutcome: Sendable {
-    private enum State {
-        case open
-        case awaited(CheckedContinuation<MessagePlace, any Error>)
-        case known(Result<MessagePlace, any Error>)
-    }
-
-    private let state = Mutex(State.open)
-    private let isSet = DispatchSemaphore(value: 0)
-
-    func set(_ outcome: Result<MessagePlace, any Error>) {
-        let continuation = state.withLock { state -> CheckedContinuation<MessagePlace, any Error>? in
-            switch state {
-            case .known: return nil
-            case .open:
-                state = .known(outcome)
-                isSet.signal()
-                return nil
-            case .awaited(let continuation):
-                state = .known(outcome)
-                return continuation
-            }
-        }
-        continuation?.resume(with: outcome)
-    }
-
-    func `await`(_ continuation: CheckedContinuation<MessagePlace, any Error>) {
-        let known = state.withLock { state -> Result<MessagePlace, any Error>? in
-            if case .known(let outcome) = state { return outcome }
-            state = .awaited(continuation)
-            return nil
-        }
-        if let known { continuation.resume(with: known) }
-    }
-
-    /// Blocks until the outcome is set.
-    func block() throws -> MessagePlace {
-        isSet.wait()
-        guard case .known(let outcome) = state.withLock({ $0 }) else {
-            fatalError("a semaphore was signalled too early")
-        }
-        return try outcome.get()
     }
 }

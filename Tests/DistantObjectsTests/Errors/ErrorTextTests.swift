@@ -81,7 +81,7 @@ struct ErrorTextTests {
             configuration: .patient.named("worker"))
         let error = await #expect(throws: ConnectionError.self) { _ = try await helper.root }
         #expect(
-            error?.message.hasSuffix("before it has vended the root; its standard error may say why") == true,
+            error?.message.hasSuffix("before it has answered the look-up; its standard error may say why") == true,
             "\(error as Any)")
         await helper.close()
     }

@@ -19,12 +19,17 @@ struct HelperPoolTests {
     func jobsInOrder() async throws {
         let lines = [PeerLine(), PeerLine(), PeerLine()]
         let pool = pool(lines)
+        for helper in pool.helpers { _ = try await helper.running() }
         let results = try await pool.map(0..<300) { office, job in try await office.echo(job) * 2 }
         #expect(results == (0..<300).map { $0 * 2 })
         for line in lines { #expect(!line.calls.joined().isEmpty) }
         #expect(try await pool.map([Int]()) { office, job in try await office.echo(job) } == [])
         await pool.stop()
         await expectCode(.closed) { _ = try await pool.remote.echo(1) }
+        let empty = HelperPool<OfficeInterface>([])
+        await expectCode(.closed) { _ = try await empty.remote.echo(1) }
+        await expectCode(.closed) { _ = try await empty.map(0..<3) { office, job in try await office.echo(job) } }
+        await empty.stop()
     }
 
     @Test("A message goes to the helper with the fewest under way")
