@@ -133,6 +133,10 @@ int port_accept_last(int listener) {
     return accepted;
 }
 
+// Where the system does not let a listening socket be shut down, a process that connects between the last accept() and close() is
+// refused after it was connected.
+void port_refuse_further(int listener) { shutdown(listener, SHUT_RD); }
+
 bool port_is_unnamed(int socket) {
     struct sockaddr_un address;
     socklen_t length = sizeof address;
@@ -189,7 +193,9 @@ bool port_same_file(int first, int second) {
     return fstat(first, &a) == 0 && fstat(second, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-int port_duplicate(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 10); }
+int port_duplicate_above(int descriptor, int least) { return fcntl(descriptor, F_DUPFD_CLOEXEC, least); }
+
+int port_duplicate(int descriptor) { return port_duplicate_above(descriptor, 10); }
 
 int port_reopen(int descriptor, bool writing) {
 #if __APPLE__

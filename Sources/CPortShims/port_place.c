@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -99,7 +100,18 @@ static int connect_to(const struct place *place) {
 
 int port_connect(const char *path) {
     struct place place;
-    return make_place(&place, path) < 0 ? -1 : connect_to(&place);
+    if (make_place(&place, path) == 0) return connect_to(&place);
+    // The path of the folder may be too long, and the name in it be short enough.
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    if (!slash || strlen(path) >= sizeof folder) return -1;
+    size_t count = slash == path ? 1 : (size_t)(slash - path);
+    memcpy(folder, path, count);
+    folder[count] = 0;
+    int opened = port_folder_open(folder);
+    if (opened < 0) return -1;
+    int connected = port_connect_at(opened, folder, slash + 1);
+    return connected < 0 ? fail_closing(opened) : (close(opened), connected);
 }
 
 int port_connect_at(int folder, const char *path, const char *name) {
@@ -148,8 +160,13 @@ int port_set_mode_at(int folder, const char *name, uint32_t mode) {
 
 static int describe(const struct stat *status, port_file *file) {
     *file = (port_file){
-        (uint64_t)status->st_dev, (uint64_t)status->st_ino, status->st_uid, S_ISSOCK(status->st_mode),
-        S_ISREG(status->st_mode)};
+        .device = (uint64_t)status->st_dev,
+        .number = (uint64_t)status->st_ino,
+        .owner = status->st_uid,
+        .mode = status->st_mode & 07777,
+        .is_socket = S_ISSOCK(status->st_mode),
+        .is_regular = S_ISREG(status->st_mode),
+        .is_folder = S_ISDIR(status->st_mode)};
     return 0;
 }
 
@@ -194,6 +211,38 @@ int port_open_file_at(int folder, const char *name) {
     return PORT_OPENED(openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
 }
 
+int port_make_folder(const char *path) {
+    if (mkdir(path, 0700) < 0) return -1;
+    // A umask takes bits away.
+    return chmod(path, 0700);
+}
+
+#if defined(F_OFD_SETLK)
+
+// Unlike flock(), these locks can be looked at without being taken. They are released like those: with the last descriptor of the
+// open file, whichever process has it.
+static int lock(int file, int command, struct flock *lock) {
+    *lock = (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int result;
+    do {
+        result = fcntl(file, command, lock);
+    } while (result < 0 && errno == EINTR);
+    if (result < 0 && errno == EACCES) errno = EWOULDBLOCK;
+    return result;
+}
+
+int port_lock_file(int file) {
+    struct flock taken;
+    return lock(file, F_OFD_SETLK, &taken);
+}
+
+int port_is_locked(int file) {
+    struct flock found;
+    return lock(file, F_OFD_GETLK, &found) < 0 ? -1 : found.l_type != F_UNLCK;
+}
+
+#else
+
 int port_lock_file(int file) {
     int locked;
     do {
@@ -201,6 +250,13 @@ int port_lock_file(int file) {
     } while (locked < 0 && errno == EINTR);
     return locked;
 }
+
+int port_is_locked(int file) {
+    if (port_lock_file(file) < 0) return errno == EWOULDBLOCK ? 1 : -1;
+    return flock(file, LOCK_UN);
+}
+
+#endif
 
 int port_write_content(int file, const void *bytes, size_t count) {
     ssize_t written;

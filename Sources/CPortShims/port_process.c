@@ -80,9 +80,7 @@ __attribute__((constructor)) static void remember_program(void) {
 
 const char *port_program(void) { return program[0] ? program : NULL; }
 
-int port_spawn(
-    const char *path, char *const arguments[], char *const environment[], const char *directory, int standard_input,
-    int standard_output, int standard_error, int channel, bool own_group, pid_t *pid) {
+int port_spawn(const port_program_start *start, pid_t *pid) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     int result = posix_spawn_file_actions_init(&actions);
@@ -92,15 +90,13 @@ int port_spawn(
         posix_spawn_file_actions_destroy(&actions);
         return result;
     }
-    result = posix_spawn_file_actions_adddup2(&actions, standard_input, 0);
-    if (!result) result = posix_spawn_file_actions_adddup2(&actions, standard_output, 1);
-    if (!result) result = posix_spawn_file_actions_adddup2(&actions, standard_error, 2);
-    if (!result && directory) result = posix_spawn_file_actions_addchdir_np(&actions, directory);
-    if (!result && channel >= 0) result = posix_spawn_file_actions_adddup2(&actions, channel, 3);
+    for (int index = 0; !result && index < start->count; index++)
+        result = posix_spawn_file_actions_adddup2(&actions, start->descriptors[index], index);
+    if (!result && start->directory) result = posix_spawn_file_actions_addchdir_np(&actions, start->directory);
     // Other code of this process may have opened descriptors without close-on-exec.
 #if defined(__GLIBC__)
 #if __GLIBC_PREREQ(2, 34)
-    if (!result) result = posix_spawn_file_actions_addclosefrom_np(&actions, channel >= 0 ? 4 : 3);
+    if (!result) result = posix_spawn_file_actions_addclosefrom_np(&actions, start->count);
 #endif
 #endif
 
@@ -110,16 +106,24 @@ int port_spawn(
     sigemptyset(&defaults);
     sigaddset(&defaults, SIGPIPE);
     short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
-    // Group 0 is a new one.
-    if (own_group) flags |= POSIX_SPAWN_SETPGROUP;
-    if (!result && own_group) result = posix_spawnattr_setpgroup(&attributes, 0);
+    switch (start->group) {
+    case PORT_GROUP_SHARED: break;
+    case PORT_GROUP_OWN:
+        flags |= POSIX_SPAWN_SETPGROUP;
+        // Group 0 is a new one.
+        if (!result) result = posix_spawnattr_setpgroup(&attributes, 0);
+        break;
+    case PORT_SESSION_OWN: flags |= POSIX_SPAWN_SETSID; break;
+    }
 #if __APPLE__
     flags |= POSIX_SPAWN_CLOEXEC_DEFAULT;
 #endif
     if (!result) result = posix_spawnattr_setsigmask(&attributes, &none);
     if (!result) result = posix_spawnattr_setsigdefault(&attributes, &defaults);
     if (!result) result = posix_spawnattr_setflags(&attributes, flags);
-    if (!result) result = posix_spawn(pid, path, &actions, &attributes, arguments, environment);
+    if (!result)
+        result = posix_spawn(
+            pid, start->arguments[0], &actions, &attributes, start->arguments, start->environment);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return result;

@@ -66,3 +66,7 @@ int port_take_over(int descriptor) {
 }
 
 int port_open_file(const char *path) { return PORT_OPENED(open(path, O_RDONLY | O_CLOEXEC)); }
+
+int port_open_to_append(const char *path) {
+    return PORT_OPENED(open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY | O_CLOEXEC, 0600));
+}

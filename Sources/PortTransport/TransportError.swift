@@ -15,7 +15,7 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
         /// The name of the code.
         public var description: String { rawValue }
 
-        /// A path that does not fit a socket address.
+        /// A path that is too long for the system, or whose last part does not fit a socket address.
         public static let pathTooLong = Code(rawValue: "pathTooLong")
         /// Nothing exists at the path.
         public static let notFound = Code(rawValue: "notFound")
@@ -31,6 +31,10 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
         public static let noParent = Code(rawValue: "noParent")
         /// No service manager has passed this process such a socket.
         public static let notActivated = Code(rawValue: "notActivated")
+        /// A name that no service can have.
+        public static let invalidName = Code(rawValue: "invalidName")
+        /// The user has no folder in which services can have their sockets.
+        public static let noRuntimeFolder = Code(rawValue: "noRuntimeFolder")
         /// A program could not be started.
         public static let launchFailed = Code(rawValue: "launchFailed")
         /// The peer's bytes are not what the protocol allows.

@@ -54,12 +54,17 @@ struct ActivationTests {
         var pid: pid_t = 0
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/bin:/usr/bin"
         let library = ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"].map { ["LD_LIBRARY_PATH=\($0)"] } ?? []
-        let status = Self.withStrings(["sh", "-c", script, program, scratch.path("out")]) { arguments in
+        let status = Self.withStrings(["/bin/sh", "-c", script, program, scratch.path("out")]) { arguments in
             Self.withStrings(
                 variables + ["PATH=\(path)", "FOOBAR_PATIENCE=\(TestTimeout.wait / .seconds(1))"] + library
             ) {
                 environment in
-                port_spawn("/bin/sh", arguments, environment, nil, null, null, null, passed, false, &pid)
+                ([null, null, null] + (passed < 0 ? [] : [passed])).withUnsafeBufferPointer { descriptors in
+                    var start = port_program_start(
+                        arguments: arguments, environment: environment, directory: nil,
+                        descriptors: descriptors.baseAddress, count: CInt(descriptors.count), group: PORT_GROUP_SHARED)
+                    return port_spawn(&start, &pid)
+                }
             }
         }
         try #require(status == 0)

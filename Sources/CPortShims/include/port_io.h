@@ -62,6 +62,8 @@ int port_accept(int listener);
 
 /// Accepts a connection even while only the last descriptors are left; the caller gives one back soon.
 int port_accept_last(int listener);
+/// Has the kernel refuse all who connect from now on; those that wait already can be accepted.
+void port_refuse_further(int listener);
 
 /// How many descriptors the process may have without those that `port_unless_last` keeps.
 int port_peer_descriptors(void);
@@ -91,6 +93,8 @@ bool port_same_file(int first, int second);
 int port_unless_last(int opened);
 /// A close-on-exec copy, numbered 10 or above so that it never takes the place of a standard stream.
 int port_duplicate(int descriptor);
+/// The same, numbered `least` or above.
+int port_duplicate_above(int descriptor, int least);
 /// A second, non-blocking opening of the same pipe end, so that the flag is not shared with other processes; -1 if the
 /// system has none.
 int port_reopen(int descriptor, bool writing);

@@ -13,7 +13,7 @@
 int port_longest_path(void);
 
 /// Connecting never waits: EAGAIN if the listener's queue is full, and no poller reports when there is room. ENAMETOOLONG if
-/// the path does not fit `sun_path`.
+/// the name at the end of the path does not fit `sun_path`.
 int port_connect(const char *path);
 /// A socket with the mode, which is bound to the path.
 int port_bind(const char *path, uint32_t mode);
@@ -31,8 +31,10 @@ typedef struct port_file {
     uint64_t device;
     uint64_t number;
     uint32_t owner;
+    uint32_t mode;
     bool is_socket;
     bool is_regular;
+    bool is_folder;
 } port_file;
 
 /// The file of that name, or of the descriptor.
@@ -49,8 +51,13 @@ int port_rename_over_at(int folder, const char *name, const char *new_name);
 int port_make_file_at(int folder, const char *name);
 /// Opens a file for reading and writing, without waiting.
 int port_open_file_at(int folder, const char *name);
-/// Takes the exclusive lock of a file: EWOULDBLOCK if somebody else has it.
+/// Takes the exclusive lock of a file: EWOULDBLOCK if somebody else has it. It belongs to all descriptors of the open file, also to
+/// those that another process gets.
 int port_lock_file(int file);
+/// Whether another open file has the lock; -1 if that cannot be found out.
+int port_is_locked(int file);
+/// Makes a folder of mode 0700, whatever the umask is.
+int port_make_folder(const char *path);
 /// Replaces the content of a file. The content is written at once, or an error is reported.
 int port_write_content(int file, const void *bytes, size_t count);
 /// Reads the beginning of a file; returns the number of bytes.

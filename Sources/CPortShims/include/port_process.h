@@ -5,13 +5,25 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/// Starts a program. `standard_input`, `standard_output` and `standard_error` become its 0, 1 and 2, `channel` (-1: none)
-/// becomes its 3. All of them must be numbered 10 or above and close-on-exec. It starts in `directory` (null: in this
-/// process's), from which a relative `path` would count, and in a new process group if `own_group`. Returns an errno, or 0
-/// with `pid` set.
-int port_spawn(
-    const char *path, char *const arguments[], char *const environment[], const char *directory, int standard_input,
-    int standard_output, int standard_error, int channel, bool own_group, pid_t *pid);
+enum port_group { PORT_GROUP_SHARED, PORT_GROUP_OWN, PORT_SESSION_OWN };
+
+/// A program to be started.
+typedef struct port_program_start {
+    /// Its path and its arguments, ended by null. A relative path would count from `directory`.
+    char *const *arguments;
+    /// `NAME=VALUE` each, ended by null.
+    char *const *environment;
+    /// Where it starts; null: where this process is.
+    const char *directory;
+    /// What becomes its descriptors 0, 1, 2 and so on. All must be close-on-exec, and numbered above those.
+    const int *descriptors;
+    int count;
+    /// Whether it has the process group of this process, one of its own, or a session of its own.
+    enum port_group group;
+} port_program_start;
+
+/// Starts a program. Returns an errno, or 0 with `pid` set.
+int port_spawn(const port_program_start *start, pid_t *pid);
 
 /// The path of the file this process runs, as it was when the program was loaded; null if it is not known. A later
 /// installation may have replaced or removed the file.

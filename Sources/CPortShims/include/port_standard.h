@@ -26,5 +26,7 @@ int port_take_over(int descriptor);
 int port_open_null(void);
 /// Opens a file for reading, close-on-exec.
 int port_open_file(const char *path);
+/// Opens a file to append to it; it is made, with mode 0600, if there is none.
+int port_open_to_append(const char *path);
 
 #endif

@@ -18,6 +18,9 @@ extension ChannelEndpoint {
         guard descriptor >= 0 else {
             let number = errno
             switch number {
+            case ENAMETOOLONG:
+                throw TransportError(
+                    .pathTooLong, "a part of the path is too long", context: [path], errno: number)
             case ENOENT, ENOTDIR:
                 throw TransportError(.notFound, "there is no such socket", context: [path], errno: number)
             // Linux refuses a connection to any file.
@@ -79,6 +82,11 @@ extension ChannelEndpoint {
         _ = port_set_close_on_exec(descriptor)
         return ChannelEndpoint(
             link: .socket(descriptor), credentials: port_is_unnamed(descriptor) ? .ofSocketpair : .connected)
+    }
+
+    /// An end over the socket of a connection that a service manager has accepted for this process.
+    package static func activated(as name: String?) throws(TransportError) -> ChannelEndpoint {
+        try socket(ActivationSockets.shared.takeConnected(named: name).descriptor)
     }
 
     /// An end over descriptors inherited from the parent process: one socket, or a pipe to read and one to write.
@@ -151,11 +159,10 @@ extension ChannelEndpoint {
 
     /// The channel the parent process gave this one: what `DISTANT_OBJECTS_CHANNEL` names, `fd:N` or `stdio`.
     package static func parent() throws(TransportError) -> ChannelEndpoint {
-        guard let value = getenv(ChildProcess.channelVariable).map({ String(cString: $0) }) else {
+        // The channel is taken once, and programs that this process starts have another parent.
+        guard let value = ProcessEnvironment.take(ChildProcess.channelVariable) else {
             throw TransportError(.noParent, "this process was given no connection; another program has to launch it")
         }
-        // The channel is taken once, and programs that this process starts have another parent.
-        unsetenv(ChildProcess.channelVariable)
         if value == "stdio" { return try standardStreams() }
         guard value.hasPrefix("fd:"), let descriptor = CInt(value.dropFirst(3)), descriptor >= 0 else {
             throw TransportError(.noParent, "\(ChildProcess.channelVariable) is neither fd:N nor stdio")
@@ -163,12 +170,20 @@ extension ChannelEndpoint {
         return try inherited(reading: descriptor, writing: descriptor)
     }
 
+    /// The longest name of a socket in a folder whose path is long.
+    private static let longestName = 80
+
+    /// Checks that a path can be that of a socket.
+    ///
+    /// - Throws: `pathTooLong`; `notFound` if it is empty or contains a zero byte.
     static func checkPath(_ path: String) throws(TransportError) {
-        let longest = Int(port_longest_path())
-        guard path.utf8.count <= longest else {
+        // The folder of a long path is opened, and the socket is a name in it.
+        let name = path.utf8.reversed().prefix { $0 != UInt8(ascii: "/") }.count
+        guard path.utf8.count < Int(PATH_MAX), name <= longestName || path.utf8.count <= Int(port_longest_path()) else {
             throw TransportError(
-                .pathTooLong, "the path of a socket has at most \(longest) bytes; this one has \(path.utf8.count)",
-                context: [path])
+                .pathTooLong,
+                "the path of a socket has at most \(PATH_MAX - 1) bytes, and its last part \(longestName); this one has "
+                    + "\(path.utf8.count) and \(name)", context: [path])
         }
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw TransportError(

@@ -24,26 +24,25 @@ extension ChildProcess {
         return strings
     }
 
-    /// The environment of a program: this process's, with the variables that are added and the one that names its channel.
+    /// The environment of a program: this process's, with the variables that are added.
     ///
+    /// - Parameter own: The variables of this library that it gets; it does not inherit those of this process.
     /// - Throws: `launchFailed` if a variable contains a zero byte, or its name is empty or contains "=".
     static func variables(
-        _ added: [String: String], _ options: Options, channel: String
+        _ added: [String: String], _ options: Options, own: [String: String]
     ) throws(TransportError) -> SystemStrings {
         var changes: [[UInt8]: [UInt8]] = [:]
         for (name, value) in added { changes[Array(name.utf8)] = Array(value.utf8) }
         changes.merge(options.environmentBytes) { _, bytes in bytes }
-        changes[Array(channelVariable.utf8)] = Array(channel.utf8)
-        if options.endsWithLauncher { changes[Array(launcherVariable.utf8)] = Array("\(getpid())".utf8) }
+        for (name, value) in own { changes[Array(name.utf8)] = Array(value.utf8) }
+        let dropped = Set([channelVariable, launcherVariable, descriptorsVariable].map { Array($0.utf8) })
 
         var strings = SystemStrings()
-        var entry = port_environment()
-        while let start = entry?.pointee {
-            let variable = UnsafeRawBufferPointer(start: start, count: strlen(start))
-            if changes[Array(variable.prefix { $0 != UInt8(ascii: "=") })] == nil {
+        try ProcessEnvironment.forEach { variable throws(TransportError) in
+            let name = Array(variable.prefix { $0 != UInt8(ascii: "=") })
+            if changes[name] == nil, !dropped.contains(name) {
                 try strings.append(variable, "a variable of this process")
             }
-            entry = entry?.advanced(by: 1)
         }
         for (name, value) in changes {
             let text = String(decoding: name, as: UTF8.self)

@@ -27,6 +27,11 @@ extension ChildProcess {
         ///
         /// A thread of the library in the process sees to it, from `Connection.parent()` on, even if its other threads are blocked.
         public var endsWithLauncher: Bool
+        /// Further descriptors that the process gets, by name, borrowed until the launch returns.
+        ///
+        /// The process finds them with `ChildProcess.takeDescriptor(named:)`. A name has 1 to 255 visible characters of ASCII and no
+        /// colon; at most 100 are passed. No other descriptor of this process is inherited.
+        public var descriptors: [String: CInt]
         /// Arguments after the others.
         ///
         /// They need not be UTF-8, as the name of a file need not.
@@ -43,6 +48,7 @@ extension ChildProcess {
             sharesProcessGroup = false
             endsGroup = false
             endsWithLauncher = false
+            descriptors = [:]
             argumentBytes = []
             environmentBytes = [:]
         }

@@ -35,6 +35,10 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
     /// The environment variable that tells the child to end with the process of that number.
     package static let launcherVariable = "DISTANT_OBJECTS_LAUNCHER"
 
+    /// The environment variable that names the further descriptors of the child: the number of the first one, and the names of those
+    /// that follow each other from there.
+    package static let descriptorsVariable = "DISTANT_OBJECTS_DESCRIPTORS"
+
     /// The process's number.
     public let pid: Int32
     /// Whether the rest of its group is killed when it has ended.
@@ -75,18 +79,74 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
             throw TransportError(.launchFailed, "the path of the directory contains a zero byte", context: [name])
         }
         let isPair = transport == .socketpair
+        let passed = try PassedNames(options.descriptors, first: isPair ? 4 : 3)
+        var own = passed.variables
+        own[channelVariable] = isPair ? "fd:3" : "stdio"
+        if options.endsWithLauncher { own[launcherVariable] = "\(getpid())" }
         let words = try self.arguments(path, arguments, options)
-        let variables = try self.variables(environment, options, channel: isPair ? "fd:3" : "stdio")
+        let variables = try self.variables(environment, options, own: own)
         let (mine, theirs) = try ends(transport)
         defer { for descriptor in theirs { port_close(descriptor) } }
         let streams = try streams(standardError, transport, options, theirs)
         defer { for descriptor in streams { port_close(descriptor) } }
+        let further = try passed.copies()
+        defer { for descriptor in further { port_close(descriptor) } }
+        let pid = try start(
+            name, words, variables, in: directory, streams + (isPair ? theirs : []) + further,
+            options.sharesProcessGroup ? PORT_GROUP_SHARED : PORT_GROUP_OWN)
+        let child = ChildProcess(pid: pid, endsGroup: options.endsGroup && !options.sharesProcessGroup)
+        child.watch(loop)
+        return (child, mine)
+    }
+
+    /// Starts a program that goes on without this process: in a session of its own, without a channel.
+    ///
+    /// It reads nothing from its standard input.
+    ///
+    /// - Parameters:
+    ///   - output: What becomes its standard output and error, borrowed; nil: nothing.
+    ///   - options: Of these, arguments, variables and descriptors count.
+    /// - Throws: As `launch`.
+    static func launchDetached(
+        _ path: [UInt8], arguments: [String], environment: [String: String], in directory: String?, output: CInt?,
+        options: Options, loop: EventLoop
+    ) throws(TransportError) -> ChildProcess {
+        let passed = try PassedNames(options.descriptors, first: 3)
+        let words = try self.arguments(path, arguments, options)
+        let variables = try self.variables(environment, options, own: passed.variables)
+        var streams = Options()
+        streams.standardOutput = output
+        let null = port_open_null()
+        if null < 0 { throw .system("opening /dev/null", errno) }
+        defer { port_close(null) }
+        let standard = try self.streams(output ?? null, .socketpair, streams, [])
+        defer { for descriptor in standard { port_close(descriptor) } }
+        let further = try passed.copies()
+        defer { for descriptor in further { port_close(descriptor) } }
+        let pid = try start(
+            String(decoding: path, as: UTF8.self), words, variables, in: directory, standard + further, PORT_SESSION_OWN
+        )
+        let child = ChildProcess(pid: pid, endsGroup: false)
+        child.watch(loop)
+        return child
+    }
+
+    private static func start(
+        _ name: String, _ words: SystemStrings, _ variables: SystemStrings, in directory: String?,
+        _ descriptors: [CInt], _ group: port_group
+    ) throws(TransportError) -> pid_t {
         var pid: pid_t = 0
         let result = words.withPointers { words in
             variables.withPointers { variables in
-                port_spawn(
-                    words.pointee, words, variables, directory, streams[0], streams[1], streams[2],
-                    isPair ? theirs[0] : -1, !options.sharesProcessGroup, &pid)
+                descriptors.withUnsafeBufferPointer { descriptors in
+                    func spawn(_ directory: UnsafePointer<CChar>?) -> CInt {
+                        var start = port_program_start(
+                            arguments: words, environment: variables, directory: directory,
+                            descriptors: descriptors.baseAddress, count: CInt(descriptors.count), group: group)
+                        return port_spawn(&start, &pid)
+                    }
+                    return directory?.withCString(spawn) ?? spawn(nil)
+                }
             }
         }
         guard result == 0 else {
@@ -94,9 +154,7 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
                 .launchFailed, "the program could not be started: \(TransportError.reason(result))", context: [name],
                 errno: result)
         }
-        let child = ChildProcess(pid: pid, endsGroup: options.endsGroup && !options.sharesProcessGroup)
-        child.watch(loop)
-        return (child, mine)
+        return pid
     }
 
     /// Starts a program whose path is UTF-8.
@@ -279,9 +337,9 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
         return try duplicate(descriptor)
     }
 
-    /// A descriptor of the same file, numbered 10 or above.
-    static func duplicate(_ descriptor: CInt) throws(TransportError) -> CInt {
-        let copy = port_duplicate(descriptor)
+    /// A descriptor of the same file, numbered `least` or above.
+    static func duplicate(_ descriptor: CInt, least: CInt = 10) throws(TransportError) -> CInt {
+        let copy = port_duplicate_above(descriptor, least)
         if copy < 0 { throw .system("duplicating a descriptor", errno) }
         return copy
     }

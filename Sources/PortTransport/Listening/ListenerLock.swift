@@ -18,15 +18,30 @@ internal import CPortShims
 ///
 /// A file that does not begin with the first line, or belongs to another user, was not made by a listener of this user: it is
 /// neither taken, changed nor removed. The file appears complete, so a crash leaves none without that line.
+///
+/// A process that starts a listener's program takes the lock for it, and passes it on (`ServiceStart`). Until the program has made it its
+/// own, the file names the process that starts it, and ends with a line `starting`.
 struct ListenerLock {
     /// Which process has a lock, for people; the kernel decides who has it.
     struct Holder: CustomStringConvertible {
         let pid: Int32
         let program: String
         let version: String
+        /// Whether the process has started a program that has not made the lock its own yet.
+        let isStarting: Bool
 
         var description: String { "process \(pid) (\(program), version \(version))" }
     }
+
+    /// What a lock is taken for.
+    enum Purpose {
+        case listening
+        /// To be passed to a program that is going to listen.
+        case starting
+    }
+
+    /// The name of the lock among the descriptors of a program that is started for a path.
+    static let passedName = "distant.lock"
 
     private static let heading = "Lock of a Distant Objects listener: do not remove it while the process runs\n"
     /// Only the beginning of a file is read.
@@ -34,7 +49,7 @@ struct ListenerLock {
 
     private let folder: SocketFolder
     private let name: String
-    private let descriptor: CInt
+    let descriptor: CInt
     private let identity: SocketFolder.Identity
     /// Whether it was made now, and not left by a process that was killed.
     private let isNew: Bool
@@ -45,13 +60,24 @@ struct ListenerLock {
     ///   - socket: The name of the socket.
     ///   - path: Its path, for errors.
     ///   - version: The version of this side, for other processes.
+    ///   - purpose: For listening, a lock that this process was started with is taken over.
     /// - Throws: `nameTaken` if another listener has it; `wrongDescriptor` if another file is in its place; `system`.
-    init(of socket: String, in folder: SocketFolder, path: String, version: UInt64) throws(TransportError) {
-        let name = ".\(socket).distant-lock"
-        let content = Self.content(version)
+    init(
+        of socket: String, in folder: SocketFolder, path: String, version: UInt64, for purpose: Purpose = .listening
+    ) throws(TransportError) {
+        let name = Self.name(of: socket)
+        let content = Self.content(version, purpose)
         while true {
             if let found = folder.file(named: name) {
-                guard let descriptor = try Self.open(name, found, in: folder, path) else { continue }
+                let own = purpose == .listening ? Self.passed.take(found.identity) : nil
+                let descriptor: CInt
+                if let own {
+                    descriptor = own
+                } else if let opened = try Self.open(name, found, in: folder, path) {
+                    descriptor = opened
+                } else {
+                    continue
+                }
                 // Its owner may have removed it meanwhile: then the lock is of no name.
                 if folder.file(named: name)?.identity == found.identity {
                     guard Self.write(content, to: descriptor) else {
@@ -156,11 +182,68 @@ struct ListenerLock {
     /// Closes the descriptor and leaves the file, which belongs to the process that this one was forked from.
     func abandon() { port_close(descriptor) }
 
+    /// Closes the descriptor of a lock that another process has got, and goes on holding.
+    func passedOn() { port_close(descriptor) }
+
+    // MARK: A lock that another process has taken for this one
+
+    /// The lock that this process was started with, until a listener takes it over.
+    private final class PassedLock: @unchecked Sendable {  // `lock` protects `kept`.
+        private let lock = Lock()
+        private var kept: (descriptor: CInt, identity: SocketFolder.Identity)?
+
+        deinit { lock.destroy() }
+
+        /// Returns the lock if it is of that file.
+        func take(_ identity: SocketFolder.Identity) -> CInt? {
+            lock.withLock {
+                if let descriptor = ChildProcess.passedDescriptors.take(named: ListenerLock.passedName).0?.descriptor,
+                    let file = SocketFolder.file(behind: descriptor)
+                {
+                    kept = (descriptor, file.identity)
+                }
+                guard let kept, kept.identity == identity else { return nil }
+                self.kept = nil
+                return kept.descriptor
+            }
+        }
+    }
+
+    private static let passed = PassedLock()
+
+    // MARK: Looking at locks
+
+    /// The name of the file that is the lock of a socket.
+    static func name(of socket: String) -> String { ".\(socket)\(ending)" }
+
+    private static let ending = ".distant-lock"
+
+    /// The name of the socket whose lock a file is, by its name.
+    static func socket(ofLockNamed name: String) -> String? {
+        guard name.hasPrefix("."), name.hasSuffix(ending), name.utf8.count > ending.utf8.count + 1 else { return nil }
+        return String(name.dropFirst().dropLast(ending.utf8.count))
+    }
+
+    /// Who has or had the lock of a socket, and whether it is held now; the lock is not taken.
+    ///
+    /// - Returns: Nil if there is no lock of this user.
+    static func look(at socket: String, in folder: SocketFolder) -> (holder: Holder?, isHeld: Bool)? {
+        let name = name(of: socket)
+        guard let found = folder.file(named: name), found.owner == geteuid(), found.isRegular else { return nil }
+        let descriptor = port_open_file_at(folder.descriptor, name)
+        guard descriptor >= 0 else { return nil }
+        defer { port_close(descriptor) }
+        let text = read(descriptor)
+        guard isLock(text) else { return nil }
+        return (holder(text), port_is_locked(descriptor) == 1)
+    }
+
     // MARK: Content
 
-    private static func content(_ version: UInt64) -> [UInt8] {
+    private static func content(_ version: UInt64, _ purpose: Purpose) -> [UInt8] {
         let program = OwnProgram.name.map { $0 < 32 || $0 == 127 ? UInt8(ascii: "?") : $0 }
-        return Array("\(heading)pid \(getpid())\nprogram ".utf8) + program + Array("\nversion \(version)\n".utf8)
+        let end = purpose == .starting ? "\nversion \(version)\nstarting\n" : "\nversion \(version)\n"
+        return Array("\(heading)pid \(getpid())\nprogram ".utf8) + program + Array(end.utf8)
     }
 
     private static func write(_ content: [UInt8], to descriptor: CInt) -> Bool {
@@ -177,7 +260,9 @@ struct ListenerLock {
     private static func holder(_ text: [UInt8]) -> Holder? {
         guard isLock(text) else { return nil }
         var values: [String: String] = [:]
+        var isStarting = false
         for line in text.dropFirst(heading.utf8.count).split(separator: UInt8(ascii: "\n")) {
+            if line.elementsEqual("starting".utf8) { isStarting = true }
             let words = line.split(separator: UInt8(ascii: " "), maxSplits: 1)
             guard words.count == 2 else { continue }
             // Shown to people, perhaps in a terminal.
@@ -185,7 +270,9 @@ struct ListenerLock {
             values[String(decoding: words[0], as: UTF8.self)] = String(decoding: value, as: UTF8.self)
         }
         guard let pid = values["pid"].flatMap({ Int32($0) }), pid > 0 else { return nil }
-        return Holder(pid: pid, program: values["program"] ?? "unknown", version: values["version"] ?? "unknown")
+        return Holder(
+            pid: pid, program: values["program"] ?? "unknown", version: values["version"] ?? "unknown",
+            isStarting: isStarting)
     }
 
     private static func taken(_ path: String, _ text: [UInt8]) -> TransportError {

@@ -20,14 +20,19 @@ final class SocketFolder: Sendable {
     struct File {
         let identity: Identity
         let owner: UInt32
+        /// Its permissions, as those of `chmod`.
+        let mode: UInt32
         let isSocket: Bool
         let isRegular: Bool
+        let isFolder: Bool
 
         init(_ file: port_file) {
             identity = Identity(device: file.device, number: file.number)
             owner = file.owner
+            mode = file.mode
             isSocket = file.is_socket
             isRegular = file.is_regular
+            isFolder = file.is_folder
         }
     }
 

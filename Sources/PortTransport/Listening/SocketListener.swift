@@ -74,7 +74,7 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
     package init(
         activatedAs name: String?, loop: EventLoop = .shared, maximum: Int = .max
     ) throws(TransportError) {
-        let passed = try ActivationSockets.shared.take(named: name)
+        let passed = try ActivationSockets.shared.takeListening(named: name)
         self.loop = loop
         self.maximum = maximum
         descriptor = passed.descriptor
@@ -156,6 +156,28 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         place.leave { port_close_listener(descriptor) }
     }
 
+    /// Stops listening without losing a connection: those that wait in the kernel are accepted, and processes that connect later are
+    /// refused by the kernel or wait for the next process, if the socket is a service manager's.
+    ///
+    /// Runs on the loop. Does nothing if the listener is closed.
+    package func stopAfterLast() {
+        let held = lock.lock()
+        guard !state.isClosed, let acceptor = state.acceptor else { return lock.unlock(held) }
+        if let place {
+            place.leaveName()
+            // Whoever connects from now on is refused; those that are in the queue stay there.
+            port_refuse_further(descriptor)
+        }
+        lock.unlock(held)
+        while true {
+            let accepted = port_accept_last(descriptor)
+            guard accepted >= 0 else { break }
+            lock.withLock { state.open += 1 }
+            pass(accepted, to: acceptor)
+        }
+        close()
+    }
+
     func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
         acceptAvailable()
         return nil
@@ -202,6 +224,9 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         let endpoint = ChannelEndpoint(link: .socket(accepted), credentials: .connected)
         loop.perform { acceptor(endpoint, endpoint.peer) }
     }
+
+    /// How many accepted connections have not ended.
+    package var openCount: Int { lock.withLock { state.open } }
 
     /// An accepted connection has ended, so there is room for another.
     package func connectionEnded() {

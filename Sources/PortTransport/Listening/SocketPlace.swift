@@ -14,7 +14,7 @@ struct SocketPlace {
     private let name: String
     private let lock: ListenerLock
     private let identity: SocketFolder.Identity
-    /// The path as it was given, or made absolute if it then still is the path of a socket.
+    /// The absolute path; as it was given if the folder's is not UTF-8.
     let path: String
 
     /// Takes the place and listens there.
@@ -53,7 +53,7 @@ struct SocketPlace {
     }
 
     /// The folder of a path, and the name in it.
-    private static func parts(_ path: String) throws(TransportError) -> (SocketFolder, String) {
+    static func parts(_ path: String) throws(TransportError) -> (SocketFolder, String) {
         let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
         let name = String(path[(slash.map { path.utf8.index(after: $0) } ?? path.startIndex)...])
         guard !["", ".", ".."].contains(name) else {
@@ -117,7 +117,7 @@ struct SocketPlace {
     }
 
     /// Checks that nobody listens at a socket: a process that does not use the lock may.
-    private static func checkStale(_ name: String, in folder: SocketFolder, _ path: String) throws(TransportError) {
+    static func checkStale(_ name: String, in folder: SocketFolder, _ path: String) throws(TransportError) {
         let probe = port_connect_at(folder.descriptor, folder.path, name)
         guard probe >= 0 else {
             switch errno {
@@ -137,15 +137,17 @@ struct SocketPlace {
         guard !path.hasPrefix("/"),
             let start = String(validating: folder.path.dropLast().map(UInt8.init), as: UTF8.self)
         else { return path }
-        let absolute = start.hasSuffix("/") ? start + name : "\(start)/\(name)"
-        return absolute.utf8.count <= Int(port_longest_path()) ? absolute : path
+        return start.hasSuffix("/") ? start + name : "\(start)/\(name)"
     }
+
+    /// Removes the socket's file; the lock stays.
+    func leaveName() { folder.remove(name, identity) }
 
     /// Removes the socket's file and the lock.
     ///
     /// - Parameter closing: Closes the socket, before the lock is given back.
     func leave(closing: () -> Void) {
-        folder.remove(name, identity)
+        leaveName()
         closing()
         lock.release()
     }

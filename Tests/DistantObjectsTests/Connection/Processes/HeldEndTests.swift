@@ -205,14 +205,20 @@ private struct Holder {
 
         private static func spawn(_ arguments: [String], output: CInt, errors: CInt, _ pid: inout pid_t) throws {
             let program = try builtProgram("killed-peer")
-            var words = ([program] + arguments).map { strdup($0) } + [nil]
+            let words = ([program] + arguments).map { strdup($0) } + [nil]
             defer { for word in words { free(word) } }
             let null = open("/dev/null", O_RDONLY | O_CLOEXEC)
             defer { close(null) }
             let copies = [null, output, errors].map { port_duplicate($0) }
             defer { for copy in copies { close(copy) } }
-            let number = port_spawn(
-                program, &words, port_environment(), nil, copies[0], copies[1], copies[2], -1, false, &pid)
+            let number = words.withUnsafeBufferPointer { words in
+                copies.withUnsafeBufferPointer { copies in
+                    var start = port_program_start(
+                        arguments: words.baseAddress, environment: port_environment(), directory: nil,
+                        descriptors: copies.baseAddress, count: CInt(copies.count), group: PORT_GROUP_SHARED)
+                    return port_spawn(&start, &pid)
+                }
+            }
             try #require(number == 0)
         }
     }

@@ -1,0 +1,162 @@
+internal import CPortShims
+
+#if canImport(Glibc)
+    internal import Glibc
+#else
+    internal import Darwin
+#endif
+
+/// Gets the program of a service started, for a client that finds nobody listening at its socket.
+///
+///     untried ──lock free──▶ started ──connected──▶ (over)
+///        │                      │
+///        │ another has the lock │ it has ended, and another process has the lock
+///        ▼                      ▼
+///     waiting ◀─────────────────┘
+///        └──lock free──▶ started
+///
+/// Whoever has the lock of the socket may start the program. The program gets the lock, so at each moment at most one process starts the
+/// program or listens. The others wait, and connect when it listens.
+package struct ServiceStart {
+    /// The program of a service.
+    package struct Program: Sendable, Hashable {
+        package var name: String
+        package var arguments: [String] = []
+        package var environment: [String: String] = [:]
+        package var directory: String?
+        /// A file to which what it prints is appended; nil: that goes nowhere.
+        package var output: String?
+        /// How long it may take until it listens.
+        package var limit: Duration
+
+        package init(name: String, limit: Duration) {
+            self.name = name
+            self.limit = limit
+        }
+    }
+
+    private enum State {
+        case untried
+        case waiting(since: ContinuousClock.Instant)
+        case started(ChildProcess, since: ContinuousClock.Instant)
+    }
+
+    /// How often the program is started for one client, if it ends in order before the client is connected.
+    private static let mostStarts = 3
+
+    private let path: String
+    private let program: Program
+    private let version: UInt64
+    private let loop: EventLoop
+    private var state = State.untried
+    private var starts = 0
+    /// Whether a program that another process had started was ended because it did not listen.
+    private var hasEndedOther = false
+
+    /// - Parameters:
+    ///   - path: The path of the socket.
+    ///   - version: The version of this side, for other processes.
+    ///   - loop: The loop that notes the end of the program.
+    package init(path: String, _ program: Program, version: UInt64, loop: EventLoop = .shared) {
+        self.path = path
+        self.program = program
+        self.version = version
+        self.loop = loop
+    }
+
+    /// Nobody listens: starts the program, or sees to it that the one that was started listens in time.
+    ///
+    /// Does not wait; the caller tries again to connect, and calls this again if still nobody listens.
+    ///
+    /// - Throws: `launchFailed` if the program cannot be started, ends, or does not listen in time; `nameTaken` if another process has
+    ///   the name for longer than that and does not listen; as `SocketListener.init` if other files are in the way.
+    package mutating func nobodyListens(at now: ContinuousClock.Instant = .now) throws(TransportError) {
+        switch state {
+        case .untried: try start(now, since: now)
+        case .waiting(let since):
+            guard now - since > program.limit else { return try start(now, since: since) }
+            try endOther(now)
+        case .started(let child, let since):
+            if let status = child.exitStatus { return try ended(status, now) }
+            guard now - since > program.limit else { return }
+            child.kill()
+            throw failure("did not listen within \(program.limit), and was ended")
+        }
+    }
+
+    private mutating func start(
+        _ now: ContinuousClock.Instant, since: ContinuousClock.Instant
+    ) throws(TransportError) {
+        let (folder, name) = try SocketPlace.parts(path)
+        let lock: ListenerLock
+        do {
+            lock = try ListenerLock(of: name, in: folder, path: path, version: version, for: .starting)
+        } catch {
+            guard error.code == .nameTaken else { throw error }
+            state = .waiting(since: since)
+            return
+        }
+        do throws(TransportError) {
+            // A process that takes no lock may listen by now.
+            if folder.file(named: name)?.isSocket == true { try SocketPlace.checkStale(name, in: folder, path) }
+            starts += 1
+            state = .started(try launch(with: lock), since: now)
+            lock.passedOn()
+        } catch {
+            lock.giveUp()
+            guard error.code == .nameTaken else { throw error }
+            state = .waiting(since: since)
+        }
+    }
+
+    private func launch(with lock: ListenerLock) throws(TransportError) -> ChildProcess {
+        var output: CInt?
+        if let file = program.output {
+            let opened = port_open_to_append(file)
+            guard opened >= 0 else { throw .system("opening the file for its output", errno, context: [file]) }
+            output = opened
+        }
+        defer { if let output { port_close(output) } }
+        var options = ChildProcess.Options()
+        options.descriptors = [ListenerLock.passedName: lock.descriptor]
+        return try ChildProcess.launchDetached(
+            ChildProcess.located(program.name), arguments: program.arguments, environment: program.environment,
+            in: program.directory, output: output, options: options, loop: loop)
+    }
+
+    /// The program has ended, and nobody listens.
+    private mutating func ended(
+        _ status: ChildProcess.ExitStatus, _ now: ContinuousClock.Instant
+    ) throws(TransportError) {
+        let (folder, name) = try SocketPlace.parts(path)
+        // It has gone on as another process, or another client was quicker.
+        if ListenerLock.look(at: name, in: folder)?.isHeld == true {
+            state = .waiting(since: now)
+        } else if status == .exited(0), starts < Self.mostStarts {
+            // It may have listened, and ended because it was idle.
+            try start(now, since: now)
+        } else {
+            throw failure("has ended with \(status) before this process was connected")
+        }
+    }
+
+    /// Another process has had the lock for longer than a program may take.
+    private mutating func endOther(_ now: ContinuousClock.Instant) throws(TransportError) {
+        let (folder, name) = try SocketPlace.parts(path)
+        let found = ListenerLock.look(at: name, in: folder)
+        guard let found, found.isHeld else { return try start(now, since: now) }
+        if found.holder?.isStarting == true, !hasEndedOther, LockHolders.endStarted(name, in: folder) {
+            hasEndedOther = true
+            state = .waiting(since: now)
+            return
+        }
+        throw TransportError(
+            .nameTaken,
+            "\(found.holder.map { "\($0)" } ?? "a process") has the name, and does not listen within \(program.limit)",
+            context: [path])
+    }
+
+    private func failure(_ what: String) -> TransportError {
+        TransportError(.launchFailed, "the program \(what)", context: [program.name, path])
+    }
+}
