@@ -48,6 +48,11 @@ struct FooBarClient {
             let connection = try await Connection.open(.path(path), configuration: .fooBar)
             Console.say("FooBarServer is found at \(path).")
             return connection
+        case .service(let name):
+            let address = ConnectionAddress.service(name, launching: "FooBarServer", arguments: ["--name", name])
+            let connection = try await Connection.open(address, configuration: .fooBar)
+            Console.say("FooBarServer is found by the name \(name).")
+            return connection
         }
     }
 

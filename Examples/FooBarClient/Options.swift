@@ -6,6 +6,7 @@ struct Options {
         case socketpair
         case pipes
         case socket(path: String)
+        case service(name: String)
     }
 
     var way = Way.socketpair
@@ -14,7 +15,7 @@ struct Options {
     var wantsHelp = false
 
     static let usage = """
-        Usage: FooBarClient [--over socketpair | pipes | socket] [--path PATH] [--step]
+        Usage: FooBarClient [--over socketpair | pipes | socket] [--path PATH | --name NAME] [--step]
 
         Shows, step by step, what two processes can do with distant objects.
 
@@ -22,6 +23,7 @@ struct Options {
           --over pipes        launch it over its standard input and output
           --over socket       connect to the server at --path PATH, which was started with
                               FooBarServer --path PATH; --path alone means the same
+          --name NAME         connect to the server of that name, which is started if it does not run
           --step              wait for Enter before each step
           --help              this text
         """
@@ -34,6 +36,7 @@ struct Options {
         }
         var over: String?
         var path: String?
+        var name: String?
         var rest = arguments[...]
         while let argument = rest.popFirst() {
             switch argument {
@@ -45,9 +48,17 @@ struct Options {
             case "--path":
                 path = rest.popFirst()
                 guard let path, !path.isEmpty else { throw UsageError("--path needs a path after it") }
+            case "--name":
+                name = rest.popFirst()
+                guard let name, !name.isEmpty else { throw UsageError("--name needs a name after it") }
             case "--step": waitsAtSteps = true
             default: throw UsageError("“\(argument)” is not understood")
             }
+        }
+        if let name {
+            guard over == nil, path == nil else { throw UsageError("--name goes with neither --over nor --path") }
+            way = .service(name: name)
+            return
         }
         switch (over, path) {
         case (nil, nil), ("socketpair", nil): way = .socketpair

@@ -12,10 +12,10 @@ import FooBar
 @main
 struct FooBarServer {
     static let usage = """
-        Usage: FooBarServer --path PATH | --activated
+        Usage: FooBarServer --path PATH | --name NAME | --activated
 
         Serves the FooBar example at a socket until a client stops it:
-        run FooBarClient --path PATH in another terminal.
+        run FooBarClient --path PATH in another terminal, or with --name NAME.
         With --activated it serves at the socket that a service manager such as systemd has opened.
         Without arguments it is for FooBarClient, which launches it itself.
         """
@@ -26,7 +26,7 @@ struct FooBarServer {
         signal(SIGPIPE, SIG_IGN)
         do {
             switch try way(Array(CommandLine.arguments.dropFirst())) {
-            case .path(let path): try await serve(try Listener(at: .path(path), configuration: .fooBar))
+            case .address(let address): try await serve(try Listener(at: address, configuration: .fooBar))
             case .activated: try await serve(try Listener(activatedAs: nil, configuration: .fooBar))
             case .parent: try await serveParent()
             case .help:
@@ -45,7 +45,7 @@ struct FooBarServer {
     private enum Way {
         case help
         case parent
-        case path(String)
+        case address(ConnectionAddress)
         case activated
     }
 
@@ -56,7 +56,10 @@ struct FooBarServer {
         case nil: return .parent
         case "--path":
             guard arguments.count == 2 else { throw UsageError("--path needs one path after it") }
-            return .path(arguments[1])
+            return .address(.path(arguments[1]))
+        case "--name":
+            guard arguments.count == 2 else { throw UsageError("--name needs one name after it") }
+            return .address(.service(arguments[1]))
         case "--activated":
             guard arguments.count == 1 else { throw UsageError("nothing follows --activated") }
             return .activated

@@ -57,7 +57,8 @@ struct UsageTests {
         "A word that is missing is named",
         arguments: [
             ("AppState", ["--format"], "binary, xml or compact"), ("FooBarClient", ["--path"], "a path"),
-            ("FooBarServer", ["--path"], "one path"), ("ItemStore", [], "list, add, show or remove"),
+            ("FooBarServer", ["--path"], "one path"), ("FooBarServer", ["--name"], "one name"),
+            ("FooBarClient", ["--name"], "a name"), ("ItemStore", [], "list, add, show or remove"),
             ("ItemStore", ["add", "Lamp"], "a serial number"), ("ItemStore", ["show"], "one key"),
             ("ItemStore", ["--in"], "a folder"), ("Settings", ["set", "area"], "a value"),
             ("Settings", ["search"], "a word"), ("Settings", ["--file"], "a file"),

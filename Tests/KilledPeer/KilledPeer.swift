@@ -22,6 +22,10 @@ struct KilledPeer {
             configuration.errorTypes = [WorksError.self, Refusal.self]
             _ = await serve(try await Connection.parent(configuration: configuration)).ended
         case "crash": try await crash(Array(arguments.dropFirst()))
+        case "service": try await Serving.run(Array(arguments.dropFirst()))
+        case "starter": try await Serving.start(Array(arguments.dropFirst()))
+        case "activated":
+            _ = await serve(try await Connection.activated(configuration: .patient)).ended
         case "supervisor": try await Supervising.run(Array(arguments.dropFirst()))
         case "mute", "unvending":
             let connection =
@@ -48,7 +52,13 @@ struct KilledPeer {
             _ = try await Connection.adopt(socket: 3, isInitiator: true, configuration: configuration).ended
         case "listen": try Leaving.leaveServer(at: arguments.last ?? "")
         case "server":
-            for await connection in try Listener(activatedAs: nil) { _ = serve(connection) }
+            let listener = try Listener(activatedAs: nil, configuration: .patient)
+            if let idle = arguments.dropFirst().first.flatMap({ Int($0) }) {
+                listener.closeWhenIdle(for: .milliseconds(idle))
+            }
+            var connections: [Connection] = []
+            for await connection in listener { connections.append(serve(connection)) }
+            await listener.ended
         case "tool": try await Brothers.run(over: arguments.last ?? "")
         case let role?: fatalError("there is no role \(role)")
         }
@@ -56,11 +66,13 @@ struct KilledPeer {
 
     /// Serves the process that launched it with a `Crasher`.
     ///
-    /// - Parameter ways: “blocked” if the main thread never notices the end, “stubborn” if SIGTERM has no effect.
+    /// - Parameter ways: “blocked” if the main thread never notices the end, “stubborn” if SIGTERM has no effect, and a number of
+    ///   milliseconds after which it closes an idle connection.
     private static func crash(_ ways: [String]) async throws {
         if ways.contains("stubborn") { signal(SIGTERM, SIG_IGN) }
         let connection = try await Connection.parent(configuration: .patient)
         connection.vend(Crasher())
+        if let idle = ways.lazy.compactMap({ Int($0) }).first { connection.closeWhenIdle(for: .milliseconds(idle)) }
         if ways.contains("blocked") { while true { pause() } }
         _ = await connection.ended
     }

@@ -9,6 +9,7 @@ import DistantObjects
 /// A process that launches helpers of its own, and listens.
 final class Tool: Vendable {
     static var messages: MessageTable<Tool> {
+        Message("pid") { _ in { getpid() } }
         Message("launch", Tool.launch)
         Message("streams", Tool.streams)
         Message("listen", Tool.listen)

@@ -35,6 +35,38 @@ extension Connection {
         _ = add { [loop] _ in loop.cancelTimer(timer) }
     }
 
+    /// Closes the connection in order once it has been idle for a time.
+    ///
+    /// It is idle while there is no call, no stream, no shared byte and no reference in either direction, apart from the peer's
+    /// references to roots that are vended here. Pings do not count. A call that arrives when the connection is being closed is refused
+    /// without being run: the other side's ``Helper`` sends it to the next process.
+    ///
+    /// Returns at once. In a helper that exits when it is idle:
+    ///
+    /// ```swift
+    /// connection.closeWhenIdle(for: .seconds(60))
+    /// _ = await connection.ended
+    /// ```
+    ///
+    /// - Parameter time: How long it has to be idle, up to a quarter longer.
+    public func closeWhenIdle(for time: Duration) { watch(IdleWatch(limit: time)) }
+
+    private func watch(_ idleness: IdleWatch) {
+        // The timer must not hold the connection, which would then never be dropped.
+        _ = loop.addTimer(after: idleness.pause) { [channel] in
+            guard let connection = channel.handler as? Connection, !connection.hasEnded else { return }
+            var idleness = idleness
+            guard idleness.isOver(connection.use, at: connection.now) else { return connection.watch(idleness) }
+            connection.beginClosing(because: .closedHere)
+        }
+    }
+
+    /// How far the connection is used.
+    var use: IdleWatch.Use {
+        let roots = vended
+        return state.withLock { $0.use(besides: roots) }
+    }
+
     /// Ends the connection at once.
     ///
     /// Waiting calls fail on both sides.

@@ -9,15 +9,7 @@ import Synchronization
 
 extension Connection {
     /// The address of a listener.
-    public struct Address: Sendable, Hashable, CustomStringConvertible {
-        let path: String
-
-        /// A Unix domain socket at a path.
-        public static func path(_ path: String) -> Address { Address(path: path) }
-
-        /// The path.
-        public var description: String { path }
-    }
+    public typealias Address = ConnectionAddress
 
     /// The transport between two ends in one process.
     public enum PairTransport: Sendable {
@@ -27,25 +19,25 @@ extension Connection {
         case pipes
     }
 
-    /// Connects to a listener.
+    /// Connects to a listener, and starts its program if the address says so.
     ///
     /// - Parameters:
     ///   - address: The address of the listener.
     ///   - timeout: How long to retry while no process listens there; zero, the default, for no retries. While the listener's
     ///     queue is full, `Configuration.handshakeTimeout` at least. The pause between retries grows from 1 to 50
-    ///     milliseconds. No thread is blocked.
+    ///     milliseconds. No thread is blocked. An address that starts a program has a limit of its own.
     ///   - configuration: The configuration of the connection.
     /// - Returns: A connection that both sides have accepted.
-    /// - Throws: `ConnectionError.transport` if no process listens there or the path cannot be used, with a `TransportError`
+    /// - Throws: `ConnectionError.transport` if no process listens there or the address cannot be used, with a `TransportError`
     ///   in `underlying` (`.notFound`, `.nobodyListens` and `.listenerBusy` are those that are retried); `.closed` if the
     ///   peer ends first; `.peerRefused`; `.protocolViolation`; `.handshakeTimeout`; `CancellationError`.
     public static func open(
         _ address: Address, timeout: Duration = .zero, configuration: Configuration = .init()
     ) async throws -> Connection {
-        let endpoint = try await connect(
+        let endpoint = try await Dialing.connect(
             to: address, timeout: timeout, forRoom: max(timeout, configuration.handshakeTimeout))
         var configuration = configuration
-        configuration.name = configuration.name ?? address.path
+        configuration.name = configuration.name ?? address.description
         return try await establish(endpoint, configuration, isInitiator: true)
     }
 
@@ -151,6 +143,25 @@ extension Connection {
         return connection
     }
 
+    /// Opens the connection that a service manager such as systemd has accepted for this process (`Accept=yes`).
+    ///
+    /// The environment variables `LISTEN_PID`, `LISTEN_PIDFDID`, `LISTEN_FDS` and `LISTEN_FDNAMES` describe the socket. They are read
+    /// once and unset.
+    ///
+    /// - Parameters:
+    ///   - name: The service manager's name of the socket; `nil` for the first that is not used yet.
+    ///   - configuration: The configuration of the connection.
+    /// - Throws: `ConnectionError.transport` if no such socket was passed, or it is not connected; others as `open`;
+    ///   `CancellationError`.
+    public static func activated(
+        as name: String? = nil, configuration: Configuration = .init()
+    ) async throws -> Connection {
+        var configuration = configuration
+        configuration.name = configuration.name ?? name ?? "activation"
+        let endpoint = try transporting(name ?? "activation") { try ChannelEndpoint.activated(as: name) }
+        return try await establish(endpoint, configuration, isInitiator: false)
+    }
+
     /// Opens a connection over a connected socket.
     ///
     /// - Parameters:
@@ -253,32 +264,6 @@ extension Connection {
         GoodbyeFrame(entered: 0, .refused, reason).append(to: &prefix)
         _ = channel.enqueue(kind: FrameKind.goodbye.rawValue, flags: 0, prefix: prefix.bytes)
         channel.flushAndCancel(.byThisSide)
-    }
-
-    private static func connect(
-        to address: Address, timeout: Duration, forRoom timeoutForRoom: Duration
-    ) async throws -> ChannelEndpoint {
-        let start = ContinuousClock.now
-        var pause = Duration.milliseconds(1)
-        while true {
-            do {
-                return try ChannelEndpoint.connect(path: address.path)
-            } catch {
-                let bound =
-                    switch error.code {
-                    case .notFound, .nobodyListens: timeout
-                    // The kernel does not notify when there is room.
-                    case .listenerBusy: timeoutForRoom
-                    default: Duration.zero
-                    }
-                let rest = bound - start.duration(to: .now)
-                guard rest > .zero else {
-                    throw ConnectionError(.transport, error.message, context: address.path, underlying: error)
-                }
-                try await Task.sleep(for: min(pause, rest))
-                pause = min(pause * 2, .milliseconds(50))
-            }
-        }
     }
 
     private static func establish(

@@ -79,6 +79,9 @@ public final class Connection: Sendable {
     /// Whether the peer can look up a root.
     var vendsRoots: Bool { !(madeRoots.load()?.isEmpty ?? true) }
 
+    /// The objects that the peer can look up.
+    var vended: Set<ObjectIdentifier> { madeRoots.load()?.identities ?? [] }
+
     /// Vends an object as the connection's root, or as one of several roots with names.
     ///
     /// Look-ups by a peer that opened the connection wait until this side has vended something for the first time. After a

@@ -67,14 +67,15 @@ struct Conversation<Host: ConversationHost>: ~Copyable {
 
     /// Accepts the peer, as the accept rule decided.
     ///
-    /// - Returns: Whether the connection is open now, and whether calls wait to be started.
+    /// - Returns: Whether the handshake has succeeded, and whether calls wait to be started. The peer may have begun to close since its
+    ///   Hello, which came with the same read.
     mutating func acceptPeer(_ programName: String, sharesMemory: Bool) -> (isOpen: Bool, hasCalls: Bool) {
         if phase == .handshake {
             session.writeHello(programName, isInitiator: false, sharesMemory: sharesMemory)
             session.life.enter(.open)
         }
         session.handshake.isAccepted = true
-        return (phase == .open, !serving.ready.isEmpty)
+        return (phase == .open || phase == .closing, !serving.ready.isEmpty)
     }
 
     // MARK: Two ends in one process
@@ -105,6 +106,18 @@ struct Conversation<Host: ConversationHost>: ~Copyable {
             let hasReferences = session.references.importCount > 0 || session.references.exportCount > 0
             return session.isOpen && !hasCalls && !hasReferences && session.streams.isEmpty
         }
+    }
+
+    /// How far the peers use the conversation.
+    ///
+    /// - Parameter roots: The objects that the peer may refer to although it does not use the conversation.
+    mutating func use(besides roots: Set<ObjectIdentifier>) -> IdleWatch.Use {
+        let isBusy =
+            !session.isOpen || questions.count > 0 || !questions.pending.isEmpty || serving.count > 0
+            || session.references.importCount > 0 || !session.streams.isEmpty
+            || session.memory.blobs?.usedCount ?? 0 > 0
+            || session.references.exports(besides: roots)
+        return IdleWatch.Use(isBusy: isBusy, activity: framesIn &+ sent &- session.pings.frames)
     }
 
     // MARK: The end

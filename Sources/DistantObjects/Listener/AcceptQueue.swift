@@ -12,6 +12,8 @@ final class AcceptQueue: Sendable {
         /// The connections that have not ended.
         var open: [ObjectIdentifier: Open] = [:]
         var opened: UInt64 = 0
+        /// The instant, by the loop's clock, until which the first connection is waited for.
+        var firstIsExpectedUntil: UInt64 = 0
         var endWaiters: [CheckedContinuation<Void, Never>] = []
         /// The socket, which is notified of each connection that ends.
         ///
@@ -59,7 +61,7 @@ final class AcceptQueue: Sendable {
 
     private let state: Mutex<State>
     private let configuration: Connection.SharedConfiguration
-    private let loop: EventLoop
+    let loop: EventLoop
     /// The listener's path or name, for error messages.
     private let place: String
     private let maximumOfPeer: Int
@@ -197,6 +199,30 @@ final class AcceptQueue: Sendable {
         }
         for waiter in waiters { waiter.resume() }
     }
+
+    /// Counts as used until the first connection comes, but no longer than that.
+    func expectConnection(within time: Duration) {
+        state.withLock { $0.firstIsExpectedUntil = loop.now + time.nanoseconds }
+    }
+
+    /// How far the connections are used.
+    var use: IdleWatch.Use {
+        let (open, opened, socket, isEarly) = state.withLock { state in
+            (
+                state.open.values.map { $0.connection.takeUnretainedValue() }, state.opened, state.socket,
+                state.opened == 0 && loop.now < state.firstIsExpectedUntil
+            )
+        }
+        // One may be accepted, and not made yet.
+        let isAccepting = socket.map { $0.openCount > open.count } ?? false
+        return open.reduce(into: IdleWatch.Use(isBusy: isEarly || isAccepting, activity: opened)) { use, connection in
+            let own = connection.use
+            use.isBusy = use.isBusy || own.isBusy
+            use.activity &+= own.activity
+        }
+    }
+
+    var isClosed: Bool { state.withLock { $0.isEnded } }
 
     /// Waits for the end of the queue and of all connections.
     func ended() async {

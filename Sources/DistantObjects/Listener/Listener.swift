@@ -23,8 +23,7 @@ public final class Listener: AsyncSequence, Sendable {
     /// The element of the sequence.
     public typealias Element = Connection
 
-    /// The address that it listens on, as an absolute path; as it was given if the absolute path would be too long for a
-    /// socket.
+    /// The address that it listens on: a name as it was given, or an absolute path.
     public let address: Connection.Address
     fileprivate let queue: AcceptQueue
     private let socket: SocketListener
@@ -32,15 +31,17 @@ public final class Listener: AsyncSequence, Sendable {
     /// Starts to listen.
     ///
     /// - Parameters:
-    ///   - address: The path. Its directory must exist. A relative path counts from the current directory at the time of this
-    ///     call; the program may change it later.
+    ///   - address: A path or a service. The directory of a path must exist; a relative path counts from the current directory at
+    ///     the time of this call; the program may change it later.
     ///   - configuration: The configuration of every accepted connection.
-    /// - Throws: `ConnectionError.transport` if the path is in use, too long, or cannot be created, or if another file is in
-    ///   the place of the socket or its lock.
+    /// - Throws: `ConnectionError.transport` if the path or name is in use, too long, or cannot be created, if another file is in
+    ///   the place of the socket or its lock, or if the user has no folder for services.
     public convenience init(at address: Connection.Address, configuration: Connection.Configuration = .init()) throws {
-        try self.init(address.path, configuration) { loop, maximum in
-            try SocketListener(
-                path: address.path, loop: loop, maximum: maximum, version: ProtocolLimits.version)
+        try self.init(address.description, configuration) { loop, maximum in
+            let socket = try SocketListener(
+                path: address.socketPath(makingFolder: true), loop: loop, maximum: maximum,
+                version: ProtocolLimits.version)
+            return (socket, address.listening(at: socket.path))
         }
     }
 
@@ -55,12 +56,14 @@ public final class Listener: AsyncSequence, Sendable {
     /// - Throws: `ConnectionError.transport` if no such socket was passed, or it is no listening Unix domain stream socket.
     public convenience init(activatedAs name: String?, configuration: Connection.Configuration = .init()) throws {
         try self.init(name ?? "activation", configuration) { loop, maximum in
-            try SocketListener(activatedAs: name, loop: loop, maximum: maximum)
+            let socket = try SocketListener(activatedAs: name, loop: loop, maximum: maximum)
+            return (socket, .path(socket.path))
         }
     }
 
     private init(
-        _ place: String, _ configuration: Connection.Configuration, _ listen: (EventLoop, Int) throws -> SocketListener
+        _ place: String, _ configuration: Connection.Configuration,
+        _ listen: (EventLoop, Int) throws -> (SocketListener, Connection.Address)
     ) throws {
         // All connections of the listener use this loop.
         let loop = try Connection.eventLoop(configuration)
@@ -71,8 +74,8 @@ public final class Listener: AsyncSequence, Sendable {
         let queue = AcceptQueue(configuration: shared, loop: loop, place: place)
         self.queue = queue
         let onEvent = configuration.onEvent
-        let socket = try Connection.transporting(place) {
-            let socket = try listen(loop, shared.value.limits.connections)
+        (socket, address) = try Connection.transporting(place) {
+            let (socket, address) = try listen(loop, shared.value.limits.connections)
             queue.begin(with: socket)
             socket.whenLastDescriptorsAreLeft(mayAccept: { queue.mayMakeRoom }, makeRoom: { queue.makeRoom() }) {
                 endpoint, peer in
@@ -85,10 +88,8 @@ public final class Listener: AsyncSequence, Sendable {
             } _: { endpoint, peer in
                 queue.accept(endpoint, of: peer)
             }
-            return socket
+            return (socket, address)
         }
-        self.socket = socket
-        address = .path(socket.path)
     }
 
     deinit {
@@ -112,6 +113,39 @@ public final class Listener: AsyncSequence, Sendable {
     public func stopListening() {
         socket.close()
         queue.end(closing: nil)
+    }
+
+    /// Closes the listener and its connections in order once all connections have been idle for a time, so that the program can exit
+    /// until it is needed again.
+    ///
+    /// What idle means, says `Connection.closeWhenIdle(for:)`; a listener without connections is idle. Within ten seconds of this call it
+    /// waits for the first connection, because the process for which the program was started may be slow. No process is lost that connects at
+    /// that moment: the listener first gives up its name, then accepts the connections that wait, and serves them until they are idle, too.
+    /// A process that comes later finds nobody listening, and starts the program again if its address says how. A socket of a service
+    /// manager is left to it.
+    ///
+    /// Returns at once; the iteration ends and `ended` returns when it is done.
+    ///
+    /// - Parameter time: How long they have to be idle, up to a quarter longer.
+    public func closeWhenIdle(for time: Duration) {
+        queue.expectConnection(within: .seconds(10))
+        watch(IdleWatch(limit: time), isListening: true)
+    }
+
+    private func watch(_ idleness: IdleWatch, isListening: Bool) {
+        // The timer must not hold the listener, which stops when it is freed.
+        _ = queue.loop.addTimer(after: idleness.pause) { [weak self] in
+            guard let self, !self.queue.isClosed else { return }
+            var idleness = idleness
+            switch (idleness.isOver(self.queue.use, at: self.queue.loop.now), isListening) {
+            case (false, _): self.watch(idleness, isListening: isListening)
+            case (true, true):
+                // What it accepts by this is seen at the next look.
+                self.socket.stopAfterLast()
+                self.watch(idleness, isListening: false)
+            case (true, false): self.close()
+            }
+        }
     }
 
     /// Waits until the listener is closed and all of its connections have ended.

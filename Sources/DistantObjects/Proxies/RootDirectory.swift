@@ -82,6 +82,9 @@ final class RootDirectory: Vendable {
         for lookup in refused { lookup.continuation.resume() }
     }
 
+    /// The objects that are vended.
+    var identities: Set<ObjectIdentifier> { state.withLock { Set($0.objects.values.map { ObjectIdentifier($0) }) } }
+
     /// Whether nothing is vended.
     var isEmpty: Bool { state.withLock { $0.objects.isEmpty } }
 

@@ -208,6 +208,37 @@ struct GuideTests {
         #expect(FailuresCode.mayTryAgain(ConnectionError(.closed, "")))
     }
 
+    @Test("Services by name: clients find one by its name, and a helper follows it")
+    func servicesGuide() async {
+        // The folder of services is the process's.
+        await #expect(processExitsWith: .success) {
+            let folder = try TemporaryFolder()
+            setenv("XDG_RUNTIME_DIR", folder.path, 1)
+            let serving = Task { try await ServicesCode.serve(.init()) }
+            while try RegisteredService.all().isEmpty { await Task.yield() }
+            let connections = [
+                try await ServicesCode.open(), try await ServicesCode.start("/none/such", folder.path("log")),
+            ]
+            for connection in connections {
+                #expect(try await connection.root(as: CounterInterface.self).count("a b c").words == 3)
+                await connection.close()
+            }
+            let counter = ServicesCode.helper(.service("com.example.counter"))
+            #expect(try await counter.remote.count("a b").words == 2)
+            await counter.stop()
+            var lines: [String] = []
+            try ServicesCode.list { name, state, pid, _ in lines.append("\(name) \(state) \(pid)") }
+            #expect(lines == ["com.example.counter running \(getpid())"])
+            serving.cancel()
+            try await serving.value
+            // A listener that nobody uses, and that ends before its time.
+            let listener = try Listener(at: .service("com.example.counter"))
+            let other = Task { try await ServicesCode.serve(.init(), by: listener) }
+            listener.close()
+            try await other.value
+        }
+    }
+
     /// Repeats code of a guide while it fails with an error that `isExpected` accepts.
     private func repeated<Value>(
         while isExpected: (ConnectionError) -> Bool, _ body: () async throws -> Value

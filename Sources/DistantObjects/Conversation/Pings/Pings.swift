@@ -27,6 +27,8 @@ struct Pings {
     }
     /// The barriers of the peer.
     private var barriers = BarrierCounts()
+    /// The frames so far that belong to pings and barriers, in both directions.
+    private(set) var frames: UInt64 = 0
 
     // MARK: This side's
 
@@ -36,6 +38,7 @@ struct Pings {
         let token = waits.nextToken
         waits.nextToken += 1
         waits.sent[token] = wait
+        frames += 1
         if kind == .ping { outbox.write(PingFrame(token: token)) } else { outbox.write(BarrierFrame(token: token)) }
     }
 
@@ -51,6 +54,7 @@ struct Pings {
         guard let wait = waits.sent.removeValue(forKey: frame.token) else {
             throw ProtocolViolation(.outOfStep, "a Pong answers nothing")
         }
+        frames += 1
         if let next = waits.waiting.popFirst() { send(next.kind, next.wait, to: &outbox) }
         return wait.continuation.take()
     }
@@ -74,6 +78,7 @@ struct Pings {
     mutating func receive(
         _ frame: PingFrame, _ outbox: inout Outbox, isWritten: (UInt64) -> Bool
     ) throws(ProtocolViolation) {
+        frames += 1
         try answer(frame.token, &outbox, isWritten)
     }
 
@@ -84,6 +89,7 @@ struct Pings {
         guard barriers.waitingCount < ProtocolLimits.barriers else {
             throw ProtocolViolation(.overLimit, "more than \(ProtocolLimits.barriers) barriers wait")
         }
+        frames += 1
         for token in barriers.barrier(frame.token) { try answer(token, &outbox, isWritten) }
     }
 
@@ -95,7 +101,10 @@ struct Pings {
 
     /// Counts a call as handled, and answers the barriers that have no more calls to wait for.
     mutating func handled(_ epoch: UInt32, _ outbox: inout Outbox) {
-        for token in barriers.handled(epoch) { outbox.write(PongFrame(token: token)) }
+        for token in barriers.handled(epoch) {
+            frames += 1
+            outbox.write(PongFrame(token: token))
+        }
     }
 
     /// Writes an answer.
@@ -104,6 +113,7 @@ struct Pings {
     private mutating func answer(
         _ token: UInt64, _ outbox: inout Outbox, _ isWritten: (UInt64) -> Bool
     ) throws(ProtocolViolation) {
+        frames += 1
         outbox.write(PongFrame(token: token))
         waits.unwrittenPongs.append(outbox.written)
         guard waits.unwrittenPongs.count > ProtocolLimits.unwrittenPongs else { return }

@@ -66,6 +66,12 @@ struct References<Host: ReferenceHost>: ~Copyable {
     var isUsed: Bool { own.isMade || peers.isMade }
     /// The number of objects that the peer refers to, without the root directory.
     var exportCount: Int { own.read { $0.exports.count } ?? 0 }
+    /// Whether the peer refers to an object that is none of these, and is not the directory of roots.
+    func exports(besides roots: Set<ObjectIdentifier>) -> Bool {
+        own.read { own in
+            own.exports.all.contains { $0.id != .rootDirectory && !roots.contains(ObjectIdentifier($0.object)) }
+        } ?? false
+    }
     /// The number of objects of the peer that this side refers to.
     var importCount: Int { peers.read { $0.imports.count } ?? 0 }
 

@@ -1,0 +1,173 @@
+import DistantObjects
+import PortTransport
+import TestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+    import Glibc
+#else
+    import Foundation
+#endif
+
+/// Each test has a runtime folder of its own, so each runs in a process of its own.
+@Suite("Services by name", .bounded())
+struct ServiceNameTests {
+    private static func error(_ body: () throws -> Void) -> TransportError? {
+        do { try body() } catch let error as ConnectionError { return error.underlying as? TransportError } catch {}
+        return nil
+    }
+
+    private static func listen(_ name: String) throws -> Listener {
+        try Listener(at: .service(name), configuration: .patient)
+    }
+
+    @Test("A client reaches a service by its name, also if the path of the socket is too long for an address")
+    func byName() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try TemporaryFolder()
+            var runtime = folder.path
+            for part in [String(repeating: "x", count: 90), String(repeating: "y", count: 90)] {
+                setenv("XDG_RUNTIME_DIR", runtime, 1)
+                let name = "com.example.\(String(repeating: "n", count: 52))"
+                let listener = try Self.listen(name)
+                #expect(listener.address == .service(name) && "\(listener.address)" == name)
+                let serving = Task {
+                    for await connection in listener { connection.vend(Echo(), as: "") }
+                }
+                let connection = try await Connection.open(.service(name), configuration: .patient)
+                let bytes = (0..<1_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+                let echoed: [UInt8] = try await connection.root.echo(bytes)
+                #expect(echoed == bytes)
+                await connection.close()
+                listener.close()
+                await serving.value
+                #expect(try FileManager.default.contentsOfDirectory(atPath: "\(runtime)/distant").isEmpty)
+                runtime += "/\(part)"
+                try #require(mkdir(runtime, 0o700) == 0)
+            }
+        }
+    }
+
+    final class Echo: Vendable {
+        static var messages: MessageTable<Echo> { Message("echo") { _ in { (bytes: [UInt8]) in bytes } } }
+    }
+
+    @Test("A name that no service can have is refused before anything is made")
+    func names() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try TemporaryFolder()
+            setenv("XDG_RUNTIME_DIR", folder.path, 1)
+            let long = String(repeating: "a", count: 65)
+            for name in ["", ".", "..", ".hidden", "-x", "a/b", "a b", "a\0b", "é", "a\n", long] {
+                let error = Self.error { try Self.listen(name).close() }
+                #expect(error?.code == .invalidName, "\(name)")
+                await #expect(throws: ConnectionError.self) { try await Connection.open(.service(name)) }
+            }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+            try Self.listen(String(repeating: "a", count: 64)).close()
+        }
+    }
+
+    @Test("Without a folder that only the user can use there is an error, and no other place is taken")
+    func runtimeFolders() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try TemporaryFolder()
+            func reason(_ runtime: String?) -> String {
+                if let runtime { setenv("XDG_RUNTIME_DIR", runtime, 1) } else { unsetenv("XDG_RUNTIME_DIR") }
+                let error = Self.error { try Self.listen("x").close() }
+                #expect(error?.code == .noRuntimeFolder, "\(runtime ?? "unset"): \(String(describing: error))")
+                return error?.message ?? ""
+            }
+            #expect(reason("relative").contains("XDG_RUNTIME_DIR is no absolute path"))
+            #expect(reason(folder.path("none")).contains("does not exist"))
+            try #require(mkdir(folder.path("open"), 0o700) == 0 && chmod(folder.path("open"), 0o755) == 0)
+            #expect(reason(folder.path("open")).contains("has mode 755"))
+            close(open(folder.path("file"), O_CREAT | O_WRONLY, 0o700))
+            #expect(reason(folder.path("file")).contains("is no folder"))
+            // Where the user has none, the error names both places.
+            let own = "/run/user/\(geteuid())"
+            if access(own, F_OK) != 0 {
+                let text = reason(nil)
+                #expect(text.contains("XDG_RUNTIME_DIR") && text.contains(own))
+            }
+        }
+    }
+
+    @Test("A folder of services that others can use, or that is a link, is refused")
+    func folderOfServices() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try TemporaryFolder()
+            setenv("XDG_RUNTIME_DIR", folder.path, 1)
+            let services = folder.path("distant")
+            try #require(mkdir(services, 0o700) == 0 && chmod(services, 0o770) == 0)
+            #expect(Self.error { try Self.listen("x").close() }?.message.contains("has mode 770") == true)
+            try #require(rmdir(services) == 0 && mkdir(folder.path("other"), 0o700) == 0)
+            symlink(folder.path("other"), services)
+            #expect(Self.error { try Self.listen("x").close() }?.message.contains("is no folder") == true)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path("other")).isEmpty)
+        }
+    }
+
+    @Test("The list of services says which run, by their locks alone, and lets nobody down")
+    func list() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try TemporaryFolder()
+            setenv("XDG_RUNTIME_DIR", folder.path, 1)
+            #expect(try RegisteredService.all().isEmpty)
+            let program = try ServiceProgram("one")
+            let connection = try await program.connect()
+            let own = try Self.listen("two")
+            // Listing while services start never makes one of them fail.
+            let listing = Task {
+                while !Task.isCancelled { _ = try RegisteredService.all() }
+            }
+            for _ in 0..<500 { try Self.listen("three").close() }
+            listing.cancel()
+            try await listing.value
+
+            var services = try RegisteredService.all()
+            #expect(services.map(\.name) == ["one", "two"] && services.map(\.state) == [.running, .running])
+            #expect(services[0].pid == connection.pid && services[0].program == "killed-peer")
+            #expect(services[1].pid == getpid())
+            // What is no lock of this user is not listed.
+            for name in [".x.distant-lock", "..distant-lock", "y"] {
+                try Data("mine".utf8).write(to: URL(filePath: folder.path("distant/\(name)")))
+            }
+            kill(connection.pid, SIGKILL)
+            _ = await connection.connection.ended
+            services = try RegisteredService.all()
+            #expect(services.map(\.name) == ["one", "two"] && services.map(\.state) == [.stale, .running])
+            own.close()
+
+            // The name of a killed process is free at once.
+            try Self.listen("one").close()
+            #expect(try RegisteredService.all().isEmpty)
+        }
+    }
+}
+
+/// A service of the program “killed-peer”, in the runtime folder of this process.
+struct ServiceProgram {
+    struct Client {
+        let connection: Connection
+        let ledger: DistantObject
+        let pid: Int32
+    }
+
+    private let name: String
+    let address: Connection.Address
+
+    init(_ name: String, _ ways: String..., within limit: Duration = TestTimeout.wait, output: String? = nil) throws {
+        self.name = name
+        address = .service(
+            name, launching: try builtProgram("killed-peer"), arguments: ["service", name] + ways,
+            environment: ["SWIFT_BACKTRACE": "enable=no"], output: output, within: limit)
+    }
+
+    func connect() async throws -> Client {
+        let connection = try await Connection.open(address, configuration: .patient)
+        let ledger = try await connection.root
+        return Client(connection: connection, ledger: ledger, pid: try await ledger.pid())
+    }
+}
