@@ -89,6 +89,15 @@ public final class Helper<I: Interface>: Sendable {
     /// Does not wait until it runs.
     public func start() { supervisor.startAgain() }
 
+    /// Replaces the process of now: it ends in order, and the next one is started, for example after its program was replaced.
+    ///
+    /// Calls under way are answered, calls made meanwhile wait for the next process. Returns when the first has ended, as it does for
+    /// `stop`; calls made after that go to a process that was started after it. A helper that does not run, or was given up, is started.
+    /// One that was stopped stays so. Ends before the restart do not count for the policy any more.
+    ///
+    /// - Parameter timeout: How long calls under way may take; those that take longer fail as if the process had died.
+    public func restart(timeout: Duration = .seconds(5)) async { await supervisor.restart(timeout: timeout) }
+
     /// Stops the helper for good: its calls end, its process ends, and calls made later fail.
     ///
     /// The process has to exit when its connection ends. If it has not after `configuration.exitTimeout` of its options, it gets SIGTERM,

@@ -11,7 +11,8 @@ import PortTransport
 ///                          │
 ///                          └──pause over, start()──▶ starting
 ///
-/// `stopped` can follow each of them, and is final.
+/// `restart()` leads from `starting` and `running` to `restarting`, and with the end of that process to `waiting` without a pause; from
+/// the others to `starting`. `stopped` can follow each of them, and is final.
 struct Supervision: Sendable {
     enum Phase: Sendable, Equatable {
         /// No process runs; the next call starts one.
@@ -19,6 +20,8 @@ struct Supervision: Sendable {
         case starting
         /// A process runs since that instant.
         case running(since: UInt64)
+        /// The user replaces a process: it is being ended, and the next one starts then.
+        case restarting
         /// A process has ended, and the next one starts after the pause.
         case waiting
         /// No process is started any more, for that reason, since that instant.
@@ -74,9 +77,34 @@ struct Supervision: Sendable {
         switch phase {
         case .gaveUp: forget()
         case .waiting: phase = .idle
-        case .idle, .starting, .running, .stopped: break
+        case .idle, .starting, .running, .restarting, .stopped: break
         }
         return needed()
+    }
+
+    /// What a restart by the user begins with.
+    enum Restart: Equatable {
+        case nothing
+        /// A process has to be started.
+        case start
+        /// The process that is being started, runs, or is being ended has to end.
+        case end
+    }
+
+    /// The user replaces the process of now, or starts one if there is none.
+    ///
+    /// Ends before it do not count any more.
+    mutating func restart() -> Restart {
+        switch phase {
+        case .stopped: return .nothing
+        case .idle, .waiting, .gaveUp:
+            forget()
+            phase = .starting
+            return .start
+        case .starting, .running, .restarting:
+            phase = .restarting
+            return .end
+        }
     }
 
     private mutating func forget() {
@@ -116,6 +144,10 @@ struct Supervision: Sendable {
                 restarts = 0
                 lastViolation = nil
             }
+        case .restarting:
+            forget()
+            phase = .waiting
+            return .restart(after: .zero)
         case .idle, .waiting, .gaveUp, .stopped: return .nothing
         }
         switch end {

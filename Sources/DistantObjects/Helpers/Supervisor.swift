@@ -20,8 +20,8 @@ final class Supervisor: PlaceSource {
         var isLive = false
         /// Starts a process.
         var starting: Task<Void, Never>?
-        /// Those that wait until the helper is stopped.
-        var stopping: [CheckedContinuation<Void, Never>] = []
+        /// Those that wait until the process has ended.
+        var ending: [CheckedContinuation<Void, Never>] = []
         var pause: TimerToken?
         var health = Health.well
     }
@@ -113,13 +113,12 @@ final class Supervisor: PlaceSource {
     /// - Throws: Why none will be started.
     func ready() throws -> MessagePlace? {
         if let instance = connected { return instance.root.place }
-        let (phase, starts) = state.withLock { state in
-            let starts = state.supervision.needed()
-            return (state.supervision.phase, starts)
+        let phase = state.withLock { state in
+            if state.supervision.needed() { start(&state) }
+            return state.supervision.phase
         }
-        if starts { start() }
         switch phase {
-        case .idle, .starting, .running, .waiting: return nil
+        case .idle, .starting, .running, .restarting, .waiting: return nil
         case .stopped: throw ConnectionError(.closed, "the helper was stopped", context: name)
         case .gaveUp(let reason, let instant):
             let now = loop.now
@@ -146,26 +145,26 @@ final class Supervisor: PlaceSource {
 
     /// Starts the helper now, also if it was given up.
     func startAgain() {
-        let (starts, pause) = state.withLock { ($0.supervision.start(), $0.pause) }
-        guard starts else { return }
+        let pause = state.withLock { state -> TimerToken? in
+            guard state.supervision.start() else { return nil }
+            start(&state)
+            return state.pause
+        }
         if let pause { loop.cancelTimer(pause) }
-        start()
     }
 
     /// Starts a process.
-    private func start() {
-        state.withLock { state in
-            state.number += 1
-            state.isLive = true
-            let number = state.number
-            // The task does not hold this object, which cancels it when it is freed.
-            state.starting = Task(executorPreference: loop) { [weak self, launch, name, options] in
-                do {
-                    let instance = try await launch.start(number, name, options)
-                    if let self { await self.started(instance) } else { await Self.end(instance) }
-                } catch {
-                    self?.failedToStart(error)
-                }
+    private func start(_ state: inout State) {
+        state.number += 1
+        state.isLive = true
+        let number = state.number
+        // The task does not hold this object, which cancels it when it is freed.
+        state.starting = Task(executorPreference: loop) { [weak self, launch, name, options] in
+            do {
+                let instance = try await launch.start(number, name, options)
+                if let self { await self.started(instance) } else { await Self.end(instance) }
+            } catch {
+                self?.failedToStart(error)
             }
         }
     }
@@ -209,17 +208,17 @@ final class Supervisor: PlaceSource {
 
     /// Notes the end of a process, or that it could not be started, and starts the next one.
     private func ended(_ end: Supervision.End, _ status: ChildProcess.ExitStatus?, _ lines: String?) {
-        let isStopped = state.withLock { $0.supervision.phase == .stopped }
-        let isOrderly = if case .orderly = end { true } else { isStopped }
+        let isWanted = state.withLock { [.stopped, .restarting].contains($0.supervision.phase) }
+        let isOrderly = if case .orderly = end { true } else { isWanted }
         events.report(
             .ended(HelperEnd(status: status, reason: end.text, lastErrorLines: lines ?? "", isOrderly: isOrderly)))
-        let (next, stopping) = state.withLock { state in
+        let (next, waiters) = state.withLock { state in
             state.isLive = false
             state.starting = nil
-            defer { state.stopping = [] }
-            return (state.supervision.ended(end, at: loop.now), state.stopping)
+            defer { state.ending = [] }
+            return (state.supervision.ended(end, at: loop.now), state.ending)
         }
-        for waiter in stopping { waiter.resume() }
+        for waiter in waiters { waiter.resume() }
         switch next {
         case .nothing: break
         case .giveUp(let reason): events.report(.gaveUp(reason))
@@ -232,7 +231,9 @@ final class Supervisor: PlaceSource {
     }
 
     private func pauseEnded() {
-        if state.withLock({ $0.supervision.pauseEnded() }) { start() }
+        state.withLock { state in
+            if state.supervision.pauseEnded() { start(&state) }
+        }
     }
 
     /// How long a process may go on whose connection has ended otherwise than in order.
@@ -250,26 +251,48 @@ final class Supervisor: PlaceSource {
         return connection.child?.exitStatus
     }
 
-    // MARK: Stopping
+    // MARK: Restarting and stopping
+
+    /// Ends the process of now in order, and starts the next one.
+    ///
+    /// Returns when the first has ended.
+    func restart(timeout: Duration) async {
+        await endProcess(timeout: timeout) { state in
+            switch state.supervision.restart() {
+            case .nothing: return false
+            case .start:
+                start(&state)
+                return false
+            case .end: return true
+            }
+        }
+    }
 
     /// Stops the helper for good.
     func stop(timeout: Duration) async {
-        let (instance, pause, starting) = state.withLock { state in
+        await endProcess(timeout: timeout) { state in
             _ = state.supervision.stop()
-            return (state.instance, state.pause, state.starting)
-        }
-        if let pause { loop.cancelTimer(pause) }
-        if instance == nil { starting?.cancel() }
-        check()
-        instance?.connection.beginClosing(timeout: timeout)
-        await withCheckedContinuation { continuation in
-            let isLive = state.withLock { state in
-                if state.isLive { state.stopping.append(continuation) }
-                return state.isLive
-            }
-            if !isLive { continuation.resume() }
+            return state.isLive
         }
         events.end()
+    }
+
+    /// Ends the process of now, or its start, and waits until it has ended.
+    ///
+    /// - Parameter decide: Changes the state. Returns whether there is such a process: another one may follow it soon.
+    private func endProcess(timeout: Duration, _ decide: (inout State) -> Bool) async {
+        await withCheckedContinuation { continuation in
+            let (pause, isEnding, instance, starting) = state.withLock { state in
+                let pause = state.pause
+                let isEnding = decide(&state)
+                if isEnding { state.ending.append(continuation) }
+                return (pause, isEnding, state.instance, state.starting)
+            }
+            if let pause { loop.cancelTimer(pause) }
+            check()
+            guard isEnding else { return continuation.resume() }
+            if let instance { instance.connection.beginClosing(timeout: timeout) } else { starting?.cancel() }
+        }
     }
 }
 

@@ -127,7 +127,46 @@ struct SupervisionTests {
         }
     }
 
-    @Test("In each phase, events that do not belong there change nothing, and a stop is final", arguments: 0..<6)
+    @Test("A restart by hand ends the process of now, and the next one starts at once, whatever the policy and the end")
+    func restartByHand() {
+        for policy in [RestartPolicy.never, .onFailure(limit: 0), .always] {
+            for end in [Supervision.End.orderly, .failed("x"), .violation("x"), .hopeless("x")] {
+                let life = running(policy)
+                #expect(life.restart() == .end)
+                // The process is ended once, and a call does not start another one meanwhile.
+                #expect(life.restart() == .end && !life.needed() && !life.start())
+                #expect(life.ended(end, at: second) == .restart(after: .zero))
+                #expect(life.pauseEnded() && life.started(at: second))
+            }
+        }
+        let starting = LifeUnderTest(.onFailure)
+        #expect(starting.needed() && starting.restart() == .end)
+        // The start under way may be one of the program before.
+        #expect(!starting.started(at: 0))
+        #expect(starting.ended(.orderly, at: 0) == .restart(after: .zero))
+    }
+
+    @Test("A restart by hand starts a helper that does not run, and what was before does not count any more")
+    func restartWithoutProcess() {
+        let policy = RestartPolicy.onFailure(limit: 1, backoff: .zero ... .seconds(1))
+        let idle = LifeUnderTest(policy)
+        #expect(idle.restart() == .start && idle.phase == .starting)
+
+        let life = running(policy)
+        #expect(life.ended(.failed("x"), at: second) == .restart(after: .zero))
+        #expect(life.restart() == .start && !life.pauseEnded() && life.started(at: second))
+        #expect(life.ended(.failed("x"), at: second) == .restart(after: .zero))
+        #expect(life.pauseEnded() && life.started(at: second))
+        guard case .giveUp = life.ended(.failed("x"), at: second) else {
+            Issue.record("it was not given up")
+            return
+        }
+        #expect(life.restart() == .start && life.started(at: second))
+        #expect(life.ended(.failed("x"), at: second) == .restart(after: .zero))
+        #expect(life.stop() && life.restart() == .nothing)
+    }
+
+    @Test("In each phase, events that do not belong there change nothing, and a stop is final", arguments: 0..<7)
     func strayEvents(number: Int) {
         var life = LifeUnderTest(.onFailure(limit: 0))
         if number > 0 { #expect(life.needed()) }
@@ -138,6 +177,9 @@ struct SupervisionTests {
             _ = life.ended(.failed("x"), at: second)
         case 4: _ = life.ended(.failed("x"), at: second)
         case 5: #expect(life.stop())
+        case 6:
+            life = running(.onFailure)
+            #expect(life.restart() == .end)
         default: break
         }
         let phase = life.phase
@@ -145,7 +187,7 @@ struct SupervisionTests {
         if phase != .starting { #expect(!life.started(at: second)) }
         if phase != .idle { #expect(!life.needed()) }
         switch phase {
-        case .starting, .running: break
+        case .starting, .running, .restarting: break
         default: #expect(life.ended(.failed("y"), at: second) == .nothing)
         }
         #expect(life.phase == phase)
@@ -169,6 +211,7 @@ private final class LifeUnderTest {
     var phase: Supervision.Phase { life.phase }
     func needed() -> Bool { life.needed() }
     func start() -> Bool { life.start() }
+    func restart() -> Supervision.Restart { life.restart() }
     func started(at now: UInt64) -> Bool { life.started(at: now) }
     func pauseEnded() -> Bool { life.pauseEnded() }
     func stop() -> Bool { life.stop() }

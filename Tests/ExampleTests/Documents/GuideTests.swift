@@ -186,6 +186,7 @@ struct GuideTests {
         for helper in pool.helpers { _ = try await helper.running() }
         pool.helpers[0].connection?.child?.kill()
         #expect(try await HelpersCode.again(pool, files) == Array(1...20))
+        for helper in pool.helpers { #expect(try await HelpersCode.restart(helper, files[2]) == 3) }
         await pool.stop()
 
         let counter = Helper(CounterInterface.self, program)

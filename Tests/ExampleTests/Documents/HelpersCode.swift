@@ -27,6 +27,14 @@ enum HelpersCode {
         // end
     }
 
+    static func restart(_ counter: Helper<CounterInterface>, _ file: String) async throws -> Int {
+        // Helpers.md: restart
+        await counter.restart()
+        let words = try await counter.remote.count(file).words      // by the new build
+        // end
+        return words
+    }
+
     static func options() -> HelperOptions {
         // Helpers.md: options
         var options = HelperOptions()
