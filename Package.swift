@@ -76,6 +76,16 @@ let package = Package(
             dependencies: ["workerpool-worker", "DistantObjects", "WorkerPoolValues", "ExampleConsole"],
             path: "Examples/WorkerPool", swiftSettings: settings),
         .target(
+            name: "SyntaxServiceValues", dependencies: ["DistantObjects"], path: "Examples/SyntaxServiceValues",
+            swiftSettings: settings),
+        .executableTarget(
+            name: "syntax-helper", dependencies: ["DistantObjects", "SyntaxServiceValues", "ExampleConsole"],
+            path: "Examples/SyntaxServiceHelper", swiftSettings: settings),
+        .executableTarget(
+            name: "SyntaxService",
+            dependencies: ["syntax-helper", "DistantObjects", "SyntaxServiceValues", "ExampleConsole"],
+            path: "Examples/SyntaxService", swiftSettings: settings),
+        .target(
             name: "WhiteboardValues", dependencies: ["DistantObjects"], path: "Examples/WhiteboardValues",
             swiftSettings: settings),
         .executableTarget(
@@ -133,10 +143,11 @@ let package = Package(
         .testTarget(
             name: "ExampleTests",
             dependencies: [
-                "FooBarClient", "FooBarServer", "wordcount", "WorkerPool", "Whiteboard", "AppState", "ItemStore",
-                "Settings", "distant", "main-actor-helper",
+                "FooBarClient", "FooBarServer", "wordcount", "WorkerPool", "SyntaxService", "Whiteboard", "AppState",
+                "ItemStore", "Settings", "distant", "main-actor-helper",
                 "allocation-count", "FooBar", "DistantObjects", "foundation-reader", "KeyedArchive", "PortTransport",
                 "CPortShims", "ArchiveFixtures", "TestSupport", "WordCountValues", "DistantTesting", "WorkerPoolValues",
+                "SyntaxServiceValues",
             ] + foundationCoding,
             swiftSettings: settings),
     ],

@@ -16,7 +16,8 @@ struct UsageTests {
     /// Every program of Examples, and the tool.
     private static let programs = [
         "AppState", "FooBarClient", "FooBarServer", "ItemStore", "Settings", "Whiteboard", "whiteboard-client",
-        "whiteboard-server", "wordcount", "WorkerPool", "workerpool-worker", "distant",
+        "whiteboard-server", "wordcount", "WorkerPool", "workerpool-worker", "SyntaxService", "syntax-helper",
+        "distant",
     ]
 
     private func run(_ program: String, _ arguments: [String]) async throws -> Program.Outcome {
@@ -77,7 +78,8 @@ struct UsageTests {
     @Test(
         "A program that others launch says so if it is started by hand, and makes nothing",
         arguments: [
-            ("wordcount-worker", []), ("workerpool-worker", []), ("whiteboard-server", ["socket"]),
+            ("wordcount-worker", []), ("workerpool-worker", []), ("syntax-helper", []),
+            ("whiteboard-server", ["socket"]),
         ])
     func byHand(program: String, arguments: [String]) async throws {
         let outcome = try await run(program, arguments)

@@ -26,7 +26,7 @@ public struct HelperEnd: Sendable {
     public let reason: String
     /// The last lines of its standard error, at most 64 KiB; empty if it is this process's (``HelperOptions/Output/inherited``).
     public let lastErrorLines: String
-    /// Whether it has ended in order: it was stopped, or exited with status 0.
+    /// Whether it has ended in order: it was stopped or restarted by hand, or exited with status 0.
     public let isOrderly: Bool
 }
 

@@ -1,0 +1,29 @@
+import SyntaxServiceValues
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+extension Trouble {
+    /// A helper whose editor does not end it takes no more than that.
+    private static let mostLeaked = 256 << 20
+
+    /// Does what real parsers do by mistake.
+    func happen() async throws {
+        switch self {
+        case .crash: abort()
+        case .hang: raise(SIGSTOP)
+        case .slow:
+            // Ends when the call is cancelled, as by its time-out.
+            while true { try Task.checkCancellation() }
+        case .print:
+            Swift.print("found the name “print”")
+            fflush(nil)
+        case .leak:
+            for _ in 0..<(Self.mostLeaked >> 20) { memset(malloc(1 << 20), 1, 1 << 20) }
+            try await Task.sleep(for: .seconds(3_600))
+        }
+    }
+}
