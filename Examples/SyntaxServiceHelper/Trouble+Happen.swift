@@ -22,8 +22,10 @@ extension Trouble {
             Swift.print("found the name “print”")
             fflush(nil)
         case .leak:
-            for _ in 0..<(Self.mostLeaked >> 20) { memset(malloc(1 << 20), 1, 1 << 20) }
+            var blocks: [[UInt8]] = []
+            while blocks.count < Self.mostLeaked >> 20 { blocks.append(Array(repeating: 1, count: 1 << 20)) }
             try await Task.sleep(for: .seconds(3_600))
+            withExtendedLifetime(blocks) {}
         }
     }
 }
