@@ -2,6 +2,12 @@ import DistantObjects
 import ExampleConsole
 import SyntaxServiceValues
 
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
 /// Asks a helper about files, whatever the files do to it.
 final class Editor: Sendable {
     private let helper: Helper<SyntaxInterface>
@@ -12,12 +18,20 @@ final class Editor: Sendable {
 
     init(_ helper: Helper<SyntaxInterface>) { self.helper = helper }
 
+    /// How long a helper may be silent: half a second, or the value of the variable `SYNTAX_PATIENCE`, for a debugger.
+    static let patience: Duration = {
+        guard let text = getenv("SYNTAX_PATIENCE"), let seconds = Double(String(cString: text)), seconds > 0 else {
+            return .milliseconds(500)
+        }
+        return .seconds(min(seconds, 1e6))
+    }()
+
     /// How the editor runs its helper.
     static var options: HelperOptions {
         var options = HelperOptions()
         // No answer takes that long, unless something is wrong. Files have limits of their own.
         options.configuration.callTimeout = .seconds(120)
-        options.unresponsiveAfter = .milliseconds(500)
+        options.unresponsiveAfter = patience
         options.standardError = .kept
         // The system's word on a crash is enough.
         options.environment["SWIFT_BACKTRACE"] = "enable=no"

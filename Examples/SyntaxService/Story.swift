@@ -29,9 +29,11 @@ final class Story {
     }
 
     /// Asks about files, one of which brings trouble.
-    func tell(_ trouble: Trouble, _ title: String) async {
+    func tell(_ trouble: Trouble) async {
+        let title = Self.title(of: trouble)
         Console.say(title)
-        let patience: Duration? = trouble == .slow ? .milliseconds(1_500) : nil
+        // Longer than a helper may be silent: one that is busy is not killed.
+        let patience = trouble == .slow ? Editor.patience * 3 : nil
         let name = "\(trouble).txt"
         var samples = [Sample(name, trouble, patience: patience, from: &generator)] + calmSamples(8)
         // It does not fit into the buffer of the connection: the helper ends while the editor writes it.
@@ -39,8 +41,19 @@ final class Story {
         add(title, samples, await editor.ask(about: samples)) { [editor] in editor.diary.count(trouble) }
     }
 
+    private static func title(of trouble: Trouble) -> String {
+        switch trouble {
+        case .crash: "A file crashes the helper"
+        case .hang: "A file makes the helper hang"
+        case .slow: "A file takes too long"
+        case .leak: "A file makes the helper leak memory"
+        case .print: "A file makes the helper print"
+        }
+    }
+
     /// Replaces the helper by another build in the middle of questions, none of which is lost.
-    func tellUpdate(_ title: String, to build: Int) async throws {
+    func tellUpdate(to build: Int) async throws {
+        let title = "A newer build replaces the helper"
         Console.say(title)
         let samples = calmSamples(16)
         let asked = Task { [editor] in await editor.ask(about: samples) }

@@ -12,11 +12,11 @@ import SyntaxServiceValues
 @main
 struct SyntaxService {
     static let usage = """
-        Usage: SyntaxService [SEED]
+        Usage: SyntaxService [SEED] [crash] [hang] [slow] [leak] [print]
 
         Asks a helper process for the outlines of files that the seed makes up (1, or as given). Some files crash the
-        helper, stop it, keep it busy, make it print or take more and more memory; then a newer build replaces it.
-        All other files are answered. At the end a table tells what happened.
+        helper, stop it, keep it busy, make it take more and more memory or print (all of it, or as given); then a newer
+        build replaces it. All other files are answered. At the end a table tells what happened.
         """
 
     static func main() async {
@@ -26,10 +26,12 @@ struct SyntaxService {
             let arguments = Array(CommandLine.arguments.dropFirst())
             try UsageError.check(arguments)
             if UsageError.asksForHelp(arguments) { return Console.say(usage) }
-            guard arguments.count <= 1, let seed = UInt64(arguments.first ?? "1") else {
-                throw UsageError("the seed is a number")
+            let seed = arguments.first.flatMap { UInt64($0) }
+            let troubles = try arguments.dropFirst(seed == nil ? 0 : 1).map { word in
+                guard let trouble = Trouble(rawValue: word) else { throw UsageError("“\(word)” is not understood") }
+                return trouble
             }
-            try await run(seed: seed)
+            try await run(seed: seed ?? 1, troubles.isEmpty ? Trouble.allCases : troubles)
             try Console.checkOutput()
         } catch let error as UsageError {
             Console.complain("SyntaxService", error)
@@ -40,7 +42,7 @@ struct SyntaxService {
         }
     }
 
-    private static func run(seed: UInt64) async throws {
+    private static func run(seed: UInt64, _ troubles: [Trouble]) async throws {
         let installation = try Installation()
         defer { installation.remove() }
         let signals = installation.removeAtInterruption()
@@ -54,13 +56,9 @@ struct SyntaxService {
         let diary = Task { await editor.keepDiary() }
         let watch = Task { await editor.watchMemory() }
 
-        await story.tell(.crash, "A file crashes the helper")
-        await story.tell(.hang, "A file makes the helper hang")
-        await story.tell(.slow, "A file takes too long")
-        await story.tell(.leak, "A file makes the helper leak memory")
-        await story.tell(.print, "A file makes the helper print")
+        for trouble in troubles { await story.tell(trouble) }
         try installation.install(build: 2)
-        try await story.tellUpdate("A newer build replaces the helper", to: 2)
+        try await story.tellUpdate(to: 2)
 
         watch.cancel()
         await watch.value

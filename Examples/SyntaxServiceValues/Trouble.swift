@@ -6,8 +6,8 @@ public enum Trouble: String, CaseIterable, Sendable {
     case hang
     /// The answer never comes, and the rest of the helper goes on.
     case slow
-    /// The helper prints to its standard output.
-    case print
     /// The helper takes more and more memory.
     case leak
+    /// The helper prints to its standard output.
+    case print
 }
