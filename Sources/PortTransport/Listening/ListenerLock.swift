@@ -133,7 +133,7 @@ struct ListenerLock {
                 return nil
             }
             guard isLock(read(descriptor)) else { throw other("is not the lock of a listener") }
-            guard port_lock_file(descriptor) == 0 else {
+            guard lock(descriptor) else {
                 let number = errno
                 guard number == EWOULDBLOCK else { throw failure(path, number) }
                 throw taken(path, read(descriptor))
@@ -143,6 +143,29 @@ struct ListenerLock {
             port_close(descriptor)
             throw error
         }
+    }
+
+    /// Takes the lock of a file.
+    ///
+    /// Blocks while the process that has it is ending, but no longer than about a second.
+    ///
+    /// - Returns: False if another process has it, with `errno`.
+    private static func lock(_ descriptor: CInt) -> Bool {
+        for _ in 0..<1_000 {
+            if port_lock_file(descriptor) == 0 { return true }
+            let number = errno
+            guard number == EWOULDBLOCK, let holder = holder(read(descriptor)), holder.pid != getpid(),
+                LockHolders.isEnding(holder.pid)
+            else {
+                errno = number
+                return false
+            }
+            // Others that hold it may live, if the process is gone.
+            if kill(holder.pid, 0) != 0 { return port_lock_file(descriptor) == 0 }
+            port_thread_sleep(1_000_000)
+        }
+        errno = EWOULDBLOCK
+        return false
     }
 
     /// Makes the file, complete and locked.

@@ -34,6 +34,24 @@ enum LockHolders {
         #endif
     }
 
+    /// Whether a process is about to end, or is gone, so that what it holds is about to be released.
+    ///
+    /// The system closes the descriptors of a process that was killed one by one, and others see the end of its connections before the
+    /// end of its lock.
+    static func isEnding(_ pid: pid_t) -> Bool {
+        #if canImport(Glibc)
+            let stat = content("/proc/\(pid)/stat")
+            // The name of the program, in parentheses, may contain any.
+            guard let name = stat.lastIndex(of: UInt8(ascii: ")")) else { return kill(pid, 0) != 0 && errno == ESRCH }
+            let fields = stat[(name + 1)...].split(separator: UInt8(ascii: " "))
+            guard fields.count > 6, let flags = UInt32(String(decoding: fields[6], as: UTF8.self)) else { return false }
+            // The kernel's PF_EXITING.
+            return flags & 4 != 0
+        #else
+            return kill(pid, 0) != 0 && errno == ESRCH
+        #endif
+    }
+
     #if canImport(Glibc)
         private static func wasStarted(_ pid: pid_t) -> Bool {
             let start = "\(ChildProcess.descriptorsVariable)="

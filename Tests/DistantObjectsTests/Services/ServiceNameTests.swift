@@ -1,5 +1,7 @@
+import CPortShims
 import DistantObjects
 import PortTransport
+import Synchronization
 import TestSupport
 import Testing
 
@@ -109,6 +111,77 @@ struct ServiceNameTests {
         }
     }
 
+    @Test(
+        "Of fifty that want the name of a dead process one gets it, and from then on nobody finds the name without it")
+    func fifty() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try TemporaryFolder()
+            setenv("XDG_RUNTIME_DIR", folder.path, 1)
+            let socket = folder.path("distant/x")
+            try Self.listen("x").close()
+            for round in 0..<20 {
+                close(port_bind(socket, 0o600))
+                let isOver = Mutex(false)
+                // Once there is a listener, a client that connects again and again always gets through.
+                async let refusals = onThread {
+                    var found = 0
+                    var refused = 0
+                    while !isOver.withLock({ $0 }) {
+                        let client = port_connect(socket)
+                        if client >= 0 {
+                            found += 1
+                            close(client)
+                        } else if found > 0, errno != EAGAIN {
+                            refused += 1
+                        }
+                    }
+                    return refused
+                }
+                let listeners = await withTaskGroup(of: Listener?.self) { group in
+                    for _ in 0..<50 {
+                        group.addTask {
+                            try? await onThread { () -> Listener? in
+                                do { return try Self.listen("x") } catch let error as ConnectionError {
+                                    let cause = error.underlying as? TransportError
+                                    #expect(cause?.code == .nameTaken, "round \(round): \(error)")
+                                    #expect(cause?.message.contains("this process") == true, "round \(round): \(error)")
+                                } catch { Issue.record("round \(round): \(error)") }
+                                return nil
+                            }
+                        }
+                    }
+                    return await group.reduce(into: [Listener]()) { if let listener = $1 { $0.append(listener) } }
+                }
+                isOver.withLock { $0 = true }
+                #expect(try await refusals == 0 && listeners.count == 1, "round \(round)")
+                for listener in listeners { listener.close() }
+                #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path("distant")).isEmpty)
+            }
+        }
+    }
+
+    @Test("A process that is killed while it takes a name, at any moment, keeps nobody out")
+    func killedStart() async {
+        await #expect(processExitsWith: .success) {
+            let seed = TestSeed.next()
+            var generator = SeededGenerator(seed: seed)
+            let folder = try TemporaryFolder()
+            setenv("XDG_RUNTIME_DIR", folder.path, 1)
+            let program = try builtProgram("killed-peer")
+            for round in 0..<60 {
+                let (child, _) = try ChildProcess.launch(program, arguments: ["service", "x"])
+                // From before it begins to after it listens.
+                let pause = Duration.microseconds(Int.random(in: 0...30_000, using: &generator))
+                try await Task.sleep(for: pause)
+                child.kill()
+                _ = await child.waitForExit()
+                let listener = try Self.listen("x")
+                #expect(try RegisteredService.all().map(\.pid) == [getpid()], "round \(round), seed \(seed)")
+                listener.close()
+            }
+        }
+    }
+
     @Test("The list of services says which run, by their locks alone, and lets nobody down")
     func list() async {
         await #expect(processExitsWith: .success) {
@@ -136,11 +209,18 @@ struct ServiceNameTests {
             }
             kill(connection.pid, SIGKILL)
             _ = await connection.connection.ended
+            // The name of a killed process is free at once, although its lock may be released a moment after its connection has ended.
+            try Self.listen("one").close()
             services = try RegisteredService.all()
-            #expect(services.map(\.name) == ["one", "two"] && services.map(\.state) == [.stale, .running])
+            #expect(services.map(\.name) == ["two"] && services.map(\.state) == [.running])
             own.close()
+            #expect(try RegisteredService.all().isEmpty)
 
-            // The name of a killed process is free at once.
+            // One that was killed leaves its name behind, which is shown as stale.
+            let next = try await program.connect()
+            kill(next.pid, SIGKILL)
+            await eventually("it is stale") { (try? RegisteredService.all().map(\.state)) == [.stale] }
+            #expect(try RegisteredService.all().map(\.pid) == [next.pid])
             try Self.listen("one").close()
             #expect(try RegisteredService.all().isEmpty)
         }
