@@ -89,7 +89,8 @@ struct SyntaxServiceTests {
                 try #require(try await eventually { processes().contains { $0.isStopped } })
             }
             kill(program.pid, signal)
-            #expect(try await program.finish().status == 128 + signal)
+            let outcome = try await program.finish()
+            #expect(outcome.status == 128 + signal, "\(outcome)")
             #expect(try await eventually { processes().isEmpty }, "\(processes())")
             if signal != SIGKILL { #expect(try installations() == []) }
         }

@@ -9,6 +9,7 @@ enum Command {
     case convert(from: String, to: String, Target, isKeyed: Bool)
     case check(paths: [String], isQuiet: Bool)
     case interfaces(path: String)
+    case services
 
     /// The target format of a conversion.
     enum Target {
@@ -32,6 +33,7 @@ enum Command {
                distant convert [--keyed] --to binary|xml|compact|typedstream|json IN OUT
                distant check [--quiet] FILE...
                distant interfaces PATH
+               distant services
                distant help | --help | --version
 
         Looks into archives of object graphs: those of Apple's NSKeyedArchiver, as binary property
@@ -56,6 +58,8 @@ enum Command {
           interfaces
                     connect to the service that listens at the socket PATH, and list its roots with the
                     messages that they answer
+          services  list the services of this user by name: whether they run, with process, program and
+                    version of the protocol
 
         FILE and IN may be “-” for standard input, OUT for standard output.
         The exit status is 0, or 1 if a file is bad, or 2 if the command is not understood.
@@ -78,7 +82,7 @@ enum Command {
             return
         }
         guard let name = arguments.first else {
-            throw UsageError("a command is needed: dump, convert, check or interfaces")
+            throw UsageError("a command is needed: dump, convert, check, interfaces or services")
         }
         var words = Words(arguments.dropFirst())
         switch name {
@@ -102,8 +106,11 @@ enum Command {
             self = .check(paths: try words.files(), isQuiet: isQuiet)
         case "interfaces":
             self = .interfaces(path: try words.rest(named: ["the path of a socket"])[0])
+        case "services":
+            _ = try words.rest(named: [])
+            self = .services
         default:
-            throw UsageError("“\(name)” is not a command: there are dump, convert, check and interfaces")
+            throw UsageError("“\(name)” is not a command: there are dump, convert, check, interfaces and services")
         }
     }
 
@@ -116,6 +123,7 @@ enum Command {
             try convert(source, target, format, isKeyed: isKeyed)
         case .check(let paths, let isQuiet): try check(paths, isQuiet: isQuiet)
         case .interfaces(let path): try interfaces(path)
+        case .services: try services()
         }
     }
 }

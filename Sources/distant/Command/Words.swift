@@ -47,6 +47,10 @@ struct Words {
 
     /// The files; throws unless there is exactly one for each name.
     func rest(named names: [String]) throws -> [String] {
+        guard !names.isEmpty else {
+            if let word = (options + plain).first { throw UsageError("“\(word)” is one word too many") }
+            return []
+        }
         let files = try files(named: names[0])
         guard files.count >= names.count else { throw UsageError("\(names[files.count]) is needed, too") }
         guard files.count == names.count else {

@@ -23,6 +23,7 @@ struct CommandTests {
             ".ci/docs": check,
             "python3 -m http.server --directory .build/documentation 8000": "serves until it is stopped",
             "swift run -c release torture --seconds 60": check,
+            "swift run -c release soak --seconds 600": check,
             "swift run -c release release-model": check,
             "swift run -c release --package-path Tests/Benchmarks distant-bench --quick": check,
             "sqlite3 chat.db \"select hex(attributedBody) from message where rowid = 7\" | xxd -r -p | swift run distant dump -":
@@ -60,6 +61,8 @@ struct CommandTests {
     ) async throws -> [(status: Int?, output: [String])] {
         // Standard input is a pipe that nothing comes from.
         var script = "cd '\(folder.path)' || exit\nexec 2>&1 </dev/null\n"
+        // A reader has a folder for services.
+        script += "export XDG_RUNTIME_DIR='\(folder.path)'\n"
         for command in commands {
             script += "\(try command.shell(program: builtProgram))\necho \"=== $?\"\n"
             if let path = command.text.firstMatch(of: #/--path (\S+) &/#) {
