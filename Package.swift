@@ -111,6 +111,9 @@ let package = Package(
         .executableTarget(
             name: "torture", dependencies: ["CShortIO", "DistantObjects", "KeyedArchive", "PortTransport"],
             path: "Tests/Torture", exclude: ["faults.py"], swiftSettings: settings),
+        .executableTarget(
+            name: "soak", dependencies: ["DistantObjects", "PortTransport"], path: "Tests/Soak", swiftSettings: settings
+        ),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
         .executableTarget(
             name: "allocation-count",
