@@ -19,6 +19,7 @@ final class Crasher: Vendable {
         Message("sleeper", Crasher.sleeper)
         Message("descriptors", Crasher.descriptors)
         Message("variable", Crasher.variable)
+        Message("write", Crasher.fill)
     }
 
     /// Ends the process by a signal.
@@ -63,6 +64,18 @@ final class Crasher: Vendable {
             let flags = fcntl(number, F_GETFD)
             return flags >= 0 && flags & FD_CLOEXEC == 0
         }
+    }
+
+    /// Writes to a descriptor that this process was given under a name, and closes it.
+    ///
+    /// - Returns: Its number.
+    func fill(_ bytes: [UInt8], _ name: String) throws -> Int32 {
+        let descriptor = try ChildProcess.takeDescriptor(named: name)
+        defer { close(descriptor) }
+        guard fcntl(descriptor, F_GETFD) & FD_CLOEXEC != 0 else { throw SystemError(number: 0) }
+        let written = write(descriptor, bytes, bytes.count)
+        guard written == bytes.count else { throw SystemError(number: errno) }
+        return descriptor
     }
 
     func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }

@@ -58,6 +58,36 @@ struct HelperCallTests {
         #expect(line.all.count == 2)
     }
 
+    @Test(
+        "Restarts come after 0, 0.1, 0.4, 1.6 and 6.4 seconds by the clock of a test's loop, and a minute of life clears the count"
+    )
+    func pausesByClock() throws {
+        let loop = TestLoop()
+        let line = PeerLine(
+            .dies(after: 0), .dies(after: 0), .dies(after: 0), .dies(after: 0), .dies(after: 0), .init(), on: loop)
+        let helper = Helper(OfficeInterface.self, restart: .onFailure(limit: 50), on: loop) { try line.next() }
+        let expected: [Duration] = [
+            .zero, .milliseconds(100), .milliseconds(400), .milliseconds(1_600), .milliseconds(6_400),
+        ]
+        for (number, pause) in expected.enumerated() {
+            #expect(throws: ConnectionError.self) { _ = try loop.run { try await helper.remote.echo(number) } }
+            if pause > .zero {
+                loop.advance(by: pause - .milliseconds(1))
+                #expect(line.all.count == number + 1)
+            }
+            loop.advance(by: .milliseconds(1))
+            #expect(line.all.count == number + 2, "after \(pause)")
+        }
+        #expect(try loop.run { try await helper.remote.echo(7) } == 7)
+        loop.advance(by: .seconds(61))
+        line.die()
+        loop.advance(by: .milliseconds(1))
+        #expect(line.all.count == expected.count + 2)
+        #expect(try loop.run { try await helper.remote.echo(8) } == 8)
+        loop.task { await helper.stop() }
+        loop.advance(by: .seconds(1))
+    }
+
     @Test("A call that was being served fails when the helper dies, and is not sent again")
     func servedCallIsNotRepeated() async throws {
         let line = PeerLine(.dies(after: 1), .init())

@@ -23,6 +23,7 @@ struct CrasherInterface: Interface {
     let sleeper = Signature<Int32>("sleeper")
     let descriptors = Signature<[Int32], Int32>("descriptors")
     let variable = Signature<String?, String>("variable")
+    let write = Signature<Int32, [UInt8], String>("write")
 }
 
 /// The events of a helper so far.
@@ -56,6 +57,39 @@ struct HelperProcessTests {
     private func exists(_ pid: Int32) -> Bool {
         guard let stat = FileManager.default.contents(atPath: "/proc/\(pid)/stat") else { return false }
         return !(String(decoding: stat, as: UTF8.self).split(separator: ")").last?.hasPrefix(" Z") ?? false)
+    }
+
+    @Test("It is given descriptors by name, over a socketpair and over pipes, each once, and no others")
+    func namedDescriptors() async throws {
+        let folder = try TemporaryFolder()
+        for transport in [ChildProcess.Transport.socketpair, .pipes] {
+            let names = ["log", "trace 2", "z"]
+            let files = names.map { open(folder.path($0), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600) }
+            defer { for file in files { close(file) } }
+            let helper = try helper {
+                $0.transport = transport
+                $0.process.descriptors = Dictionary(uniqueKeysWithValues: zip(names, files))
+            }
+            // Those that it inherits are close-on-exec by now, like its own.
+            var numbers: Set<Int32> = []
+            for name in names.reversed() {
+                let bytes = (0..<300).map { UInt8(truncatingIfNeeded: $0 &* name.utf8.count) }
+                numbers.insert(try await helper.remote.write(bytes, name))
+                #expect(FileManager.default.contents(atPath: folder.path(name)).map { Array($0) } == bytes)
+                await #expect(throws: (any Error).self) { _ = try await helper.remote.write(bytes, name) }
+            }
+            let first: Int32 = transport == .socketpair ? 4 : 3
+            #expect(numbers == Set(first..<first + 3))
+            #expect(try await helper.remote.variable("DISTANT_OBJECTS_DESCRIPTORS") == nil)
+            await helper.stop()
+        }
+        for names in [["a:b"], [""], ["a\nb"], ["é"], (0...100).map { "\($0)" }] {
+            let helper = try helper { options in
+                options.process.descriptors = Dictionary(uniqueKeysWithValues: names.map { ($0, 0) })
+            }
+            await #expect(throws: ConnectionError.self) { _ = try await helper.remote.pid() }
+            await helper.stop()
+        }
     }
 
     @Test("A helper that was killed is another process at the next call, and the events tell")
