@@ -53,6 +53,10 @@ struct FooBarClient {
             let connection = try await Connection.open(address, configuration: .fooBar)
             Console.say("FooBarServer is found by the name \(name).")
             return connection
+        case .address(let text):
+            let connection = try await Connection.open(ConnectionAddress(text), configuration: .fooBar)
+            Console.say("FooBarServer is found at \(text).")
+            return connection
         }
     }
 

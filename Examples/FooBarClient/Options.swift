@@ -7,6 +7,7 @@ struct Options {
         case pipes
         case socket(path: String)
         case service(name: String)
+        case address(text: String)
     }
 
     var way = Way.socketpair
@@ -15,7 +16,8 @@ struct Options {
     var wantsHelp = false
 
     static let usage = """
-        Usage: FooBarClient [--over socketpair | pipes | socket] [--path PATH | --name NAME] [--step]
+        Usage: FooBarClient [--over socketpair | pipes | socket] [--path PATH | --name NAME]
+                            [--at ADDRESS] [--step]
 
         Shows, step by step, what two processes can do with distant objects.
 
@@ -24,6 +26,8 @@ struct Options {
           --over socket       connect to the server at --path PATH, which was started with
                               FooBarServer --path PATH; --path alone means the same
           --name NAME         connect to the server of that name, which is started if it does not run
+          --at ADDRESS        connect to any address, such as exec:FooBarServer or
+                              ssh-exec:HOST:/path/to/FooBarServer
           --step              wait for Enter before each step
           --help              this text
         """
@@ -37,6 +41,7 @@ struct Options {
         var over: String?
         var path: String?
         var name: String?
+        var address: String?
         var rest = arguments[...]
         while let argument = rest.popFirst() {
             switch argument {
@@ -51,9 +56,17 @@ struct Options {
             case "--name":
                 name = rest.popFirst()
                 guard let name, !name.isEmpty else { throw UsageError("--name needs a name after it") }
+            case "--at":
+                address = rest.popFirst()
+                guard let address, !address.isEmpty else { throw UsageError("--at needs an address after it") }
             case "--step": waitsAtSteps = true
             default: throw UsageError("“\(argument)” is not understood")
             }
+        }
+        if let address {
+            guard over == nil, path == nil, name == nil else { throw UsageError("--at goes with no other address") }
+            way = .address(text: address)
+            return
         }
         if let name {
             guard over == nil, path == nil else { throw UsageError("--name goes with neither --over nor --path") }

@@ -182,6 +182,18 @@ int port_process_stop(pid_t pid) {
     return info.si_status;
 }
 
+void port_process_end_with_writer(pid_t pid, int reading) {
+#if defined(F_SETSIG)
+    // Both are of the open pipe, which the child has, too, and last as long as that.
+    if (fcntl(reading, F_SETOWN, pid) < 0 || fcntl(reading, F_SETSIG, SIGTERM) < 0) return;
+    int flags = fcntl(reading, F_GETFL);
+    if (flags >= 0) fcntl(reading, F_SETFL, flags | O_ASYNC);
+#else
+    (void)pid;
+    (void)reading;
+#endif
+}
+
 void port_group_kill(pid_t group) { kill(-group, SIGKILL); }
 
 static void pause_for(long milliseconds) {

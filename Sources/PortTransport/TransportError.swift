@@ -31,12 +31,16 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
         public static let noParent = Code(rawValue: "noParent")
         /// No service manager has passed this process such a socket.
         public static let notActivated = Code(rawValue: "notActivated")
-        /// A name that no service can have.
+        /// A name that no service or machine can have, or an address that is not understood.
         public static let invalidName = Code(rawValue: "invalidName")
         /// The user has no folder in which services can have their sockets.
         public static let noRuntimeFolder = Code(rawValue: "noRuntimeFolder")
         /// A program could not be started.
         public static let launchFailed = Code(rawValue: "launchFailed")
+        /// Another machine cannot be reached, or the link to it is cut.
+        public static let unreachable = Code(rawValue: "unreachable")
+        /// Another machine does not let the user in, or is not known to be the one that is meant.
+        public static let accessDenied = Code(rawValue: "accessDenied")
         /// The peer's bytes are not what the protocol allows.
         public static let protocolViolation = Code(rawValue: "protocolViolation")
         /// The input ended inside a frame or a message.

@@ -23,6 +23,8 @@ struct MishapTests {
             ("FooBarClient", ["--over", "pipes", "--path", "/tmp/x"], "--path"),
             ("FooBarClient", ["--path"], "--path"),
             ("FooBarClient", ["--path", ""], "--path"),
+            ("FooBarClient", ["--at"], "--at"),
+            ("FooBarClient", ["--at", "exec:x", "--path", "/tmp/x"], "--at"),
             ("FooBarClient", ["hello"], "hello"),
             ("FooBarServer", ["hello"], "hello"),
             ("FooBarServer", ["--path"], "--path"),

@@ -59,6 +59,8 @@ struct KilledPeer {
             var connections: [Connection] = []
             for await connection in listener { connections.append(serve(connection)) }
             await listener.ended
+        case "path": try await Serving.listen(at: arguments.last ?? "")
+        case "away": try await Serving.connect(Array(arguments.dropFirst()))
         case "tool": try await Brothers.run(over: arguments.last ?? "")
         case let role?: fatalError("there is no role \(role)")
         }
@@ -80,7 +82,7 @@ struct KilledPeer {
     private static var roots: [String: any Vendable] {
         [
             "": Room(), "spring": Spring(), "vault": Vault(), "switchboard": Switchboard(), "hog": Hog(),
-            "tool": Tool(), "works": Works(),
+            "tool": Tool(), "works": Works(), "ledger": Ledger(),
         ]
     }
 

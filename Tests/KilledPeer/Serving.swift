@@ -17,6 +17,7 @@ final class Ledger: Vendable {
         Message("add", Ledger.add)
         Message("all", Ledger.all)
         Message("wait", Ledger.wait)
+        Message("leave") { _ in { (status: Int32) in exit(status) } }
     }
 
     /// Appends a number to the lines of a client.
@@ -71,6 +72,28 @@ enum Serving {
         }
         await listener.ended
         exit(0)
+    }
+
+    /// Listens at a path until it is killed.
+    static func listen(at path: String) async throws {
+        let listener = try Listener(at: .path(path), configuration: .patient)
+        var connections: [Connection] = []
+        for await connection in listener {
+            connection.vend(Ledger(), as: "ledger")
+            connections.append(connection)
+        }
+    }
+
+    /// Connects to another machine, and waits for the end.
+    ///
+    /// - Parameter words: A file for the number of the process of ssh, the host, the path there, and the options of ssh.
+    static func connect(_ words: [String]) async throws {
+        let connection = try await Connection.open(
+            .ssh(words[1], path: words[2], options: Array(words[3...])), configuration: .patient)
+        let file = try SystemError.check(open(words[0], O_WRONLY | O_CREAT | O_CLOEXEC, 0o600))
+        _ = "\(connection.child?.pid ?? 0)\n".withCString { write(file, $0, strlen($0)) }
+        close(file)
+        _ = await connection.ended
     }
 
     private static func note(_ path: String) throws {

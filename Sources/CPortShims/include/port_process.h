@@ -51,6 +51,10 @@ int port_process_stop(pid_t pid);
 /// Kills all processes of a group. Its leader must be a child that is not reaped yet, so that no other group has its number.
 void port_group_kill(pid_t group);
 
+/// Has the kernel end the child `pid` when the last writing end of the pipe that `reading` reads is closed. Nothing may be written to
+/// it. Has no effect where the system has no such signal.
+void port_process_end_with_writer(pid_t pid, int reading);
+
 /// Blocks until the calling process's parent is no longer `launcher`, and `grace` milliseconds more; then kills the process, and its
 /// group if it leads one. If the process exits meanwhile, the rest of its group is killed.
 void port_process_end_with(pid_t launcher, int grace);

@@ -1,10 +1,14 @@
 import PortTransport
 
-/// The address of a listener.
+/// The address of a listener, of a program, or of either on another machine.
+///
+/// An address can also be read from text: see ``init(_:)``.
 public struct ConnectionAddress: Sendable, Hashable, CustomStringConvertible {
     enum Kind: Sendable, Hashable {
         case path(String)
         case service(String, ServiceStart.Program?)
+        case program(String, [String])
+        case shell(SecureShell)
     }
 
     let kind: Kind
@@ -49,22 +53,55 @@ public struct ConnectionAddress: Sendable, Hashable, CustomStringConvertible {
         return ConnectionAddress(kind: .service(name, start))
     }
 
-    /// The path or the name.
-    public var description: String {
-        switch kind {
-        case .path(let path): path
-        case .service(let name, _): name
-        }
+    /// A program that `Connection.open` launches, as `Connection.launch` does over a socketpair.
+    ///
+    /// - Parameters:
+    ///   - program: The path of the program. A name without a slash is looked up beside this program's executable.
+    ///   - arguments: The arguments after the program's name.
+    public static func program(_ program: String, arguments: [String] = []) -> ConnectionAddress {
+        ConnectionAddress(kind: .program(program, arguments))
     }
 
-    /// The path of the socket.
+    /// A command on another machine, over `ssh`: its standard input and output are the connection.
+    ///
+    /// The program `ssh` is looked up in the folders of `PATH`, and asks nobody for a password. The command calls `Connection.parent()`.
+    /// See <doc:OtherMachines>.
+    ///
+    /// - Parameters:
+    ///   - host: The machine's name for `ssh`, or `USER@NAME`. It does not begin with a hyphen.
+    ///   - command: For the user's shell there, as one text. It begins with the program.
+    ///   - options: Arguments of `ssh` before the host, such as `["-p", "2222"]`.
+    ///   - limit: How long it may take until both sides have accepted each other; at least `Configuration.handshakeTimeout`.
+    public static func ssh(
+        _ host: String, command: String, options: [String] = [], within limit: Duration = .seconds(30)
+    ) -> ConnectionAddress {
+        ConnectionAddress(kind: .shell(SecureShell(host: host, .command(command), options: options, limit: limit)))
+    }
+
+    /// A listener at the path of a Unix domain socket on another machine, over `ssh`.
+    ///
+    /// - Parameters:
+    ///   - host: As for the other function.
+    ///   - path: An absolute path of at most 107 bytes.
+    ///   - options: As for the other function.
+    ///   - limit: As for the other function.
+    public static func ssh(
+        _ host: String, path: String, options: [String] = [], within limit: Duration = .seconds(30)
+    ) -> ConnectionAddress {
+        ConnectionAddress(kind: .shell(SecureShell(host: host, .path(path), options: options, limit: limit)))
+    }
+
+    /// The path of the socket, for an address of this machine.
     ///
     /// - Parameter isMade: Whether the folder of services is made if there is none.
-    /// - Throws: `TransportError` if the name is not allowed, or the user has no folder for services.
+    /// - Throws: `TransportError` if the name is not allowed, the user has no folder for services, or nobody can listen there.
     func socketPath(makingFolder isMade: Bool) throws(TransportError) -> String {
         switch kind {
-        case .path(let path): path
-        case .service(let name, _): try ServiceFolder.socket(of: name, makingFolder: isMade)
+        case .path(let path): return path
+        case .service(let name, _): return try ServiceFolder.socket(of: name, makingFolder: isMade)
+        case .program, .shell:
+            throw TransportError(
+                .invalidName, "a listener needs a path or the name of a service", context: [description])
         }
     }
 

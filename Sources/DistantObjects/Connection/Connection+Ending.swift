@@ -234,8 +234,8 @@ extension Connection {
             return addUserWork(&work, onLoop: true)
         }
         addUserWork(&work, onLoop: true)
-        child.whenExited(within: Self.exitTimeout, on: loop) { status in
-            var work = [Action<Connection>.ended(.lost(status))]
+        child.whenKnown(within: Self.exitTimeout, on: loop) { end in
+            var work = [Action<Connection>.ended(end)]
             self.addUserWork(&work, onLoop: false)
         }
     }

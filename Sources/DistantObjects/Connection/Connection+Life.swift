@@ -317,7 +317,7 @@ extension Connection {
             state.session.life.verdict != nil || state.session.life.violation != nil
                 || state.session.life.peerSaidGoodbye || state.questions.count == 0 && state.session.streams.isEmpty
         }
-        return hasReason ? end : .lost(child.exitStatus(awaitedFor: Self.statusTime))
+        return hasReason ? end : child.knownEnd(awaitedFor: Self.statusTime)
     }
 }
 

@@ -19,13 +19,13 @@ extension Connection {
         case pipes
     }
 
-    /// Connects to a listener, and starts its program if the address says so.
+    /// Connects to a listener, a program, or another machine, and starts the program if the address says so.
     ///
     /// - Parameters:
-    ///   - address: The address of the listener.
+    ///   - address: The address.
     ///   - timeout: How long to retry while no process listens there; zero, the default, for no retries. While the listener's
     ///     queue is full, `Configuration.handshakeTimeout` at least. The pause between retries grows from 1 to 50
-    ///     milliseconds. No thread is blocked. An address that starts a program has a limit of its own.
+    ///     milliseconds. No thread is blocked. An address that starts a program, or of another machine, has a limit of its own.
     ///   - configuration: The configuration of the connection.
     /// - Returns: A connection that both sides have accepted.
     /// - Throws: `ConnectionError.transport` if no process listens there or the address cannot be used, with a `TransportError`
@@ -34,11 +34,34 @@ extension Connection {
     public static func open(
         _ address: Address, timeout: Duration = .zero, configuration: Configuration = .init()
     ) async throws -> Connection {
-        let endpoint = try await Dialing.connect(
-            to: address, timeout: timeout, forRoom: max(timeout, configuration.handshakeTimeout))
         var configuration = configuration
         configuration.name = configuration.name ?? address.description
-        return try await establish(endpoint, configuration, isInitiator: true)
+        switch address.kind {
+        case .program(let program, let arguments):
+            return try await launch(program, arguments: arguments, configuration: configuration)
+        case .shell(let shell): return try await open(shell, configuration)
+        case .path, .service:
+            let endpoint = try await Dialing.connect(
+                to: address, timeout: timeout, forRoom: max(timeout, configuration.handshakeTimeout))
+            return try await establish(endpoint, configuration, isInitiator: true)
+        }
+    }
+
+    /// How long another machine may be silent until it gets a ping, if the user does not say.
+    private static let silenceOfMachines = Duration.seconds(15)
+
+    private static func open(_ shell: SecureShell, _ configuration: Configuration) async throws -> Connection {
+        var configuration = configuration
+        configuration.keepalive = configuration.keepalive ?? silenceOfMachines
+        _ = try eventLoop(configuration)
+        let patience = configuration.exitTimeout ?? .seconds(1)
+        return try await ShellDialing(shell).connect { endpoint, child in
+            let connection = try await establish(
+                endpoint, configuration, isInitiator: true, child: child, within: shell.limit)
+            _ = connection.add { [loop = connection.loop] end in child.endShell(after: end, patience, on: loop) }
+            if !shell.isTunnel { connection.watchChild() }
+            return connection
+        }
     }
 
     /// Starts a helper process and connects to it.
@@ -92,39 +115,7 @@ extension Connection {
             connection.watchChild()
             return connection
         } catch {
-            throw await reason(error, child, transport)
-        }
-    }
-
-    /// Ends a helper after a failed handshake, and returns the error for the caller.
-    ///
-    /// A helper that does not end within a second is killed.
-    private static func reason(
-        _ error: any Error, _ child: ChildProcess, _ transport: ChildProcess.Transport
-    ) async -> any Error {
-        // A program that has ended its side may be about to exit: many close their standard output first.
-        let mayExit = (error as? ConnectionError)?.code == .closed
-        if !mayExit { child.terminate() }
-        let status = await child.end(within: .milliseconds(500), on: EventLoop.shared)
-        guard let error = error as? ConnectionError else { return error }
-        switch (error.code, status) {
-        case (.closed, .exited(let status)?):
-            return ConnectionError(
-                .closed, "the program ended with status \(status) before it was connected with Connection.parent()",
-                context: error.context, underlying: EarlyExit(status: .exited(status)))
-        case (.closed, .signalled(let signal)?) where signal != SIGTERM:
-            return ConnectionError(
-                .closed,
-                "the program was ended by \(ChildProcess.ExitStatus.signalled(signal)) "
-                    + "before it was connected with Connection.parent()",
-                context: error.context, underlying: EarlyExit(status: .signalled(signal)))
-        case (.protocolViolation, _) where transport == .pipes:
-            return ConnectionError(
-                .protocolViolation,
-                "\(error.message); a program launched over pipes must call Connection.parent() before it prints",
-                context: error.context, underlying: error)
-        default:
-            return error
+            throw await child.reason(error, transport)
         }
     }
 
@@ -268,10 +259,10 @@ extension Connection {
 
     private static func establish(
         _ endpoint: ChannelEndpoint, _ configuration: Configuration, isInitiator: Bool,
-        child: ChildProcess? = nil
+        child: ChildProcess? = nil, within limit: Duration? = nil
     ) async throws -> Connection {
         let connection = try make(endpoint, configuration, isInitiator: isInitiator, child: child)
-        connection.begin()
+        connection.begin(within: limit)
         try await connection.handshake()
         return connection
     }
@@ -330,7 +321,9 @@ extension Connection: LoopUser {
     }
 
     /// Starts reading, sends the `Hello` of an initiator, and starts the timer of the handshake.
-    package func begin() {
+    ///
+    /// - Parameter limit: How long the handshake may take; nil for `Configuration.handshakeTimeout`.
+    package func begin(within limit: Duration? = nil) {
         if settings.onEvent != nil { LoopWatch.shared.add(self) }
         channel.start(self)
         if isInitiator {
@@ -339,7 +332,7 @@ extension Connection: LoopUser {
             state.withLock { $0.session.writeHello(name, isInitiator: true, sharesMemory: canShare) }
             channel.setNeedsFlush()
         }
-        let timeout = settings.handshakeTimeout
+        let timeout = max(limit ?? .zero, settings.handshakeTimeout)
         // The timer is cancelled when the handshake ends.
         let timer = loop.addTimer(after: timeout) { [self] in
             guard life.withLock({ $0.handshakeOutcome == nil }) else { return }

@@ -18,7 +18,7 @@ struct HelperLaunch: Sendable {
             configuration.name = configuration.name ?? (number == 1 ? name : "\(name) (start \(number))")
             // Nothing of a helper stays.
             configuration.exitTimeout = configuration.exitTimeout ?? .seconds(1)
-            let output = try ErrorOutput(options.standardError)
+            let output = try options.standardError.reader()
             let connection: Connection
             do {
                 connection = try await Connection.launch(
@@ -49,13 +49,16 @@ struct HelperLaunch: Sendable {
         do {
             let root = try await connection.root(as: interface)
             return Supervisor.Instance(
-                number: number, connection: connection, root: root.object, output: output)
+                number: number, connection: connection, root: root.object,
+                output: output ?? connection.child?.session?.errors)
         } catch {
             // What a helper has that is gone says more than the look-up that has found it gone.
             let end = await connection.ended(timeout: .milliseconds(100))
             await connection.close()
             await output?.finish(on: connection.loop)
-            throw FailedStart(error: error, end: end, status: connection.child?.exitStatus, lines: output?.lines)
+            let status = connection.child?.exitStatus.flatMap { connection.child?.ofPeer($0) }
+            let lines = output?.lines ?? connection.child?.lastErrorLines
+            throw FailedStart(error: error, end: end, status: status, lines: lines)
         }
     }
 }

@@ -64,6 +64,23 @@ public struct HelperOptions: Sendable {
     }
 }
 
+extension HelperOptions.Output {
+    /// Reads what a helper writes; nil if it writes to this process's standard error itself.
+    ///
+    /// - Throws: `ConnectionError.transport` if the system has no pipe or thread left.
+    func reader() throws -> ErrorOutput? {
+        let prefix: String?
+        switch self {
+        case .inherited: return nil
+        case .prefixed(let text): prefix = text
+        case .kept: prefix = nil
+        }
+        do { return try ErrorOutput(prefix: prefix) } catch {
+            throw ConnectionError(.transport, error.message, context: "standard error", underlying: error)
+        }
+    }
+}
+
 extension HelperOptions.Remedy {
     /// How long the system may take to write a core.
     private static let coreTime = Duration.seconds(5)

@@ -248,7 +248,7 @@ final class Supervisor: PlaceSource {
         if !isExpected { await connection.child?.end(within: patience, on: connection.loop) }
         await connection.close()
         await instance.output?.finish(on: connection.loop)
-        return connection.child?.exitStatus
+        return connection.child?.exitStatus.flatMap { connection.child?.ofPeer($0) }
     }
 
     // MARK: Restarting and stopping

@@ -21,6 +21,12 @@ enum ProcessEnvironment {
         }
     }
 
+    /// The value of a variable, if it is UTF-8 and not empty.
+    static func value(of name: String) -> String? {
+        let value = lock.withLock { getenv(name).flatMap { String(validatingCString: $0) } }
+        return value?.isEmpty == false ? value : nil
+    }
+
     /// Calls `body` with each variable, `NAME=VALUE`, which need not be UTF-8.
     static func forEach(_ body: (UnsafeRawBufferPointer) throws(TransportError) -> Void) throws(TransportError) {
         try lock.withLock { () throws(TransportError) in

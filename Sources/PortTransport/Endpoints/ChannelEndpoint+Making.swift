@@ -13,6 +13,29 @@ extension ChannelEndpoint {
     /// - Throws: `pathTooLong`, `notFound`, `nobodyListens`, `listenerBusy`, `wrongDescriptor`, or `system`, each naming
     ///   the path.
     package static func connect(path: String) throws(TransportError) -> ChannelEndpoint {
+        // The process that listens may have got its socket from another one, so the answer tells who the peer is.
+        ChannelEndpoint(link: .socket(try connected(path)), credentials: .connected, learnsSpeaker: true)
+    }
+
+    /// Connects to a process that only passes on what it reads: it is not the peer, and carries no descriptors.
+    ///
+    /// - Throws: As `connect(path:)`.
+    package static func connectStream(path: String) throws(TransportError) -> ChannelEndpoint {
+        let reading = try connected(path)
+        let writing = port_duplicate(reading)
+        guard writing >= 0 else {
+            let number = errno
+            port_close(reading)
+            throw .system("duplicating a socket", number)
+        }
+        return ChannelEndpoint(
+            link: .streams(
+                input: Link.Stream(descriptor: reading, isSocket: true, isShared: false),
+                output: Link.Stream(descriptor: writing, isSocket: true, isShared: false)),
+            credentials: .none)
+    }
+
+    private static func connected(_ path: String) throws(TransportError) -> CInt {
         try checkPath(path)
         let descriptor = port_connect(path)
         guard descriptor >= 0 else {
@@ -36,8 +59,7 @@ extension ChannelEndpoint {
             default: throw .system("connecting", number, context: [path])
             }
         }
-        // The process that listens may have got its socket from another one, so the answer tells who the peer is.
-        return ChannelEndpoint(link: .socket(descriptor), credentials: .connected, learnsSpeaker: true)
+        return descriptor
     }
 
     /// Whether there is a file that is not a socket.

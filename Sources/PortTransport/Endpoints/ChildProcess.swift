@@ -43,6 +43,8 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
     public let pid: Int32
     /// Whether the rest of its group is killed when it has ended.
     private let endsGroup: Bool
+    /// What belongs to it if it is `ssh`.
+    package let session: SecureShellSession?
     /// A descriptor that is readable once the process has ended; -1 where the system has no such descriptor, and after
     /// the process was reaped.
     private var descriptor: CInt
@@ -50,8 +52,9 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
     private var exit: ExitStatus?
     private var watchers: [@Sendable (ExitStatus) -> Void] = []
 
-    private init(pid: Int32, endsGroup: Bool) {
+    init(pid: Int32, endsGroup: Bool, session: SecureShellSession? = nil) {
         self.pid = pid
+        self.session = session
         self.endsGroup = endsGroup
         descriptor = port_process_descriptor(pid)
     }
@@ -72,7 +75,7 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
     package static func launch(
         _ path: [UInt8], arguments: [String] = [], environment: [String: String] = [:], in directory: String? = nil,
         standardError: CInt? = nil, over transport: Transport = .socketpair, options: Options = Options(),
-        loop: EventLoop = .shared
+        session: SecureShellSession? = nil, loop: EventLoop = .shared
     ) throws(TransportError) -> (ChildProcess, ChannelEndpoint) {
         let name = String(decoding: path, as: UTF8.self)
         if let directory, directory.utf8.contains(0) {
@@ -94,7 +97,8 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
         let pid = try start(
             name, words, variables, in: directory, streams + (isPair ? theirs : []) + further,
             options.sharesProcessGroup ? PORT_GROUP_SHARED : PORT_GROUP_OWN)
-        let child = ChildProcess(pid: pid, endsGroup: options.endsGroup && !options.sharesProcessGroup)
+        let child = ChildProcess(
+            pid: pid, endsGroup: options.endsGroup && !options.sharesProcessGroup, session: session)
         child.watch(loop)
         return (child, mine)
     }
@@ -131,7 +135,7 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
         return child
     }
 
-    private static func start(
+    static func start(
         _ name: String, _ words: SystemStrings, _ variables: SystemStrings, in directory: String?,
         _ descriptors: [CInt], _ group: port_group
     ) throws(TransportError) -> pid_t {
@@ -246,7 +250,7 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
     }
 
     /// Holds the object until the process is reaped.
-    private func watch(_ loop: EventLoop) {
+    func watch(_ loop: EventLoop) {
         if descriptor >= 0 {
             let watcher = Watcher(child: self, descriptor: descriptor, loop: loop)
             if (try? watcher.start()) != nil { return }

@@ -1,6 +1,12 @@
 import PortTransport
 import Synchronization
 
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
 extension ChildProcess {
     /// Waits until the process has ended, and ends it if that takes too long.
     ///
@@ -34,6 +40,36 @@ extension ChildProcess {
         whenExited { status in
             loop.cancelTimer(timer)
             waiting.end(status)
+        }
+    }
+
+    /// Ends a helper after a failed handshake, and returns the error for the caller.
+    ///
+    /// A helper that does not end within a second is killed.
+    func reason(_ error: any Error, _ transport: Transport) async -> any Error {
+        // A program that has ended its side may be about to exit: many close their standard output first.
+        let mayExit = (error as? ConnectionError)?.code == .closed
+        if !mayExit { terminate() }
+        let status = await end(within: .milliseconds(500), on: EventLoop.shared)
+        guard let error = error as? ConnectionError else { return error }
+        switch (error.code, status) {
+        case (.closed, .exited(let status)?):
+            return ConnectionError(
+                .closed, "the program ended with status \(status) before it was connected with Connection.parent()",
+                context: error.context, underlying: EarlyExit(status: .exited(status)))
+        case (.closed, .signalled(let signal)?) where signal != SIGTERM:
+            return ConnectionError(
+                .closed,
+                "the program was ended by \(ExitStatus.signalled(signal)) "
+                    + "before it was connected with Connection.parent()",
+                context: error.context, underlying: EarlyExit(status: .signalled(signal)))
+        case (.protocolViolation, _) where transport == .pipes:
+            return ConnectionError(
+                .protocolViolation,
+                "\(error.message); a program launched over pipes must call Connection.parent() before it prints",
+                context: error.context, underlying: error)
+        default:
+            return error
         }
     }
 }

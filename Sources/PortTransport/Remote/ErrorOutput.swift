@@ -1,17 +1,17 @@
-import CPortShims
-import PortTransport
-import Synchronization
+internal import CPortShims
+internal import Synchronization
 
 #if canImport(Glibc)
-    import Glibc
+    internal import Glibc
 #else
-    import Darwin
+    internal import Darwin
 #endif
 
-/// What a helper writes to its standard error, if this process reads it.
+/// What a process writes to its standard error, if this process reads it.
 ///
-/// A thread reads it. Dispatch's channels end the program at times when several are closed at once (Swift 6.3.1, Linux).
-final class ErrorOutput: Sendable {
+/// A thread reads it, and ends after the process. Dispatch's channels end the program at times when several are closed at once (Swift
+/// 6.3.1, Linux).
+package final class ErrorOutput: Sendable {
     private struct State {
         var writing: CInt
         /// The last bytes of all that was read.
@@ -19,12 +19,15 @@ final class ErrorOutput: Sendable {
         /// The beginning of a line whose end has not come, for a prefix.
         var line: [UInt8] = []
         var life = Life.reading
+        /// Those that wait until all is read.
+        var waiting: [Int: @Sendable () -> Void] = [:]
+        var waits = 0
     }
 
     private enum Life {
         case reading
-        /// The helper has ended, so what is not there yet is not waited for long.
-        case ending(FirstOutcome<Void>)
+        /// The process has ended, so what is not there yet is not waited for long.
+        case ending
         /// Nothing is read any more.
         case over
     }
@@ -32,10 +35,10 @@ final class ErrorOutput: Sendable {
     private static let mostKept = 64 << 10
     /// A longer line is written in parts.
     private static let longestLine = 4 << 10
-    /// How often the thread looks whether the helper has ended, in milliseconds.
+    /// How often the thread looks whether the process has ended, in milliseconds.
     private static let pause: CInt = 1_000
-    /// How long the end of a helper waits for what it has written.
-    private static let patience = Duration.milliseconds(500)
+    /// How long the end of a process waits for what it has written.
+    package static let patience = Duration.milliseconds(500)
 
     private let prefix: [UInt8]?
     private let reading: CInt
@@ -43,17 +46,16 @@ final class ErrorOutput: Sendable {
 
     /// Makes a pipe and begins to read it.
     ///
-    /// - Returns: Nil if the helper writes to this process's standard error itself.
-    /// - Throws: `ConnectionError.transport` if the system has no pipe or thread left.
-    init?(_ output: HelperOptions.Output) throws {
-        switch output {
-        case .inherited: return nil
-        case .prefixed(let prefix): self.prefix = Array("\(prefix) ".utf8)
-        case .kept: prefix = nil
+    /// - Parameter prefix: Each line is written to this process's standard error after this and a space; nil: it is only kept.
+    /// - Throws: `system` if the system has no pipe or thread left.
+    package init(prefix: String?) throws(TransportError) {
+        self.prefix = prefix.map { Array("\($0) ".utf8) }
+        var ends: [CInt] = [-1, -1]
+        if ends.withUnsafeMutableBufferPointer({ port_pipe($0.baseAddress) }) < 0 {
+            throw .system("opening a pipe", errno)
         }
-        let ends = try Connection.transporting("standard error") { try ChannelEndpoint.pipeDescriptors() }
-        reading = ends.0
-        state = Mutex(State(writing: ends.1))
+        reading = ends[0]
+        state = Mutex(State(writing: ends[1]))
         let retained = Unmanaged.passRetained(self)
         let failure = port_thread_start(
             { context in
@@ -63,23 +65,21 @@ final class ErrorOutput: Sendable {
             }, retained.toOpaque(), "distant-errors")
         guard failure != 0 else { return }
         retained.release()
-        closeWriting()
-        throw ConnectionError(.transport, "the system has no thread for the helper's errors (error \(failure))")
-    }
-
-    deinit {
-        closeWriting()
         port_close(reading)
+        closeWriting()
+        throw .system("starting a thread for the errors of a process", failure)
     }
 
-    /// The end that becomes the helper's standard error.
-    var writing: CInt { state.withLock { $0.writing } }
+    deinit { closeWriting() }
+
+    /// The end that becomes the process's standard error.
+    package var writing: CInt { state.withLock { $0.writing } }
 
     /// The last lines, at most 64 KiB.
-    var lines: String { String(decoding: state.withLock { $0.kept }, as: UTF8.self) }
+    package var lines: String { String(decoding: state.withLock { $0.kept }, as: UTF8.self) }
 
-    /// Closes this process's copy of the helper's end.
-    func closeWriting() {
+    /// Closes this process's copy of the other process's end.
+    package func closeWriting() {
         let descriptor = state.withLock { state in
             defer { state.writing = -1 }
             return state.writing
@@ -87,18 +87,39 @@ final class ErrorOutput: Sendable {
         if descriptor >= 0 { port_close(descriptor) }
     }
 
-    /// Waits until all is read that a helper has written which has ended.
+    /// Waits until all is read that a process has written which has ended.
     ///
     /// A process that it has left behind may hold the pipe, and this process's standard error may take nothing, so the wait is
     /// short. Nothing is read long after it.
-    func finish(on loop: any PortLoop) async {
-        let isRead = FirstOutcome<Void>()
-        state.withLock { state in
-            if case .over = state.life { isRead.set(()) } else { state.life = .ending(isRead) }
+    package func finish(on loop: any PortLoop) async {
+        await withCheckedContinuation { continuation in
+            whenRead(on: loop) { continuation.resume() }
         }
-        let timer = loop.addTimer(after: Self.patience) { isRead.set(()) }
-        await isRead.value
-        loop.cancelTimer(timer)
+    }
+
+    /// Calls an action as soon as `finish` would return.
+    package func whenRead(on loop: any PortLoop, _ action: @escaping @Sendable () -> Void) {
+        let number = state.withLock { state -> Int? in
+            if case .over = state.life { return nil }
+            state.life = .ending
+            state.waits += 1
+            state.waiting[state.waits] = action
+            return state.waits
+        }
+        guard let number else { return action() }
+        _ = loop.addTimer(after: Self.patience) { [weak self] in
+            self?.state.withLock { $0.waiting.removeValue(forKey: number) }?()
+        }
+    }
+
+    /// As `finish`, for a calling thread that waits, no longer than a limit.
+    package func waitUntilRead(for limit: Duration) {
+        let end = ContinuousClock.now + limit
+        while ContinuousClock.now < end {
+            if case .over = state.withLock({ $0.life }) { return }
+            var pause = timespec(tv_sec: 0, tv_nsec: 500_000)
+            nanosleep(&pause, nil)
+        }
     }
 
     // MARK: The thread
@@ -140,12 +161,18 @@ final class ErrorOutput: Sendable {
     }
 
     private func end() {
-        let (rest, life) = state.withLock { state in
-            defer { (state.line, state.life) = ([], .over) }
-            return (state.line, state.life)
+        port_close(reading)
+        let rest = state.withLock { state in
+            defer { state.line = [] }
+            return state.line
         }
         if let prefix, !rest.isEmpty { Self.write(prefix + rest + [UInt8(ascii: "\n")]) }
-        if case .ending(let isRead) = life { isRead.set(()) }
+        let waiting = state.withLock { state in
+            state.life = .over
+            defer { state.waiting = [:] }
+            return state.waiting
+        }
+        for action in waiting.values { action() }
     }
 
     /// Writes to this process's standard error.
