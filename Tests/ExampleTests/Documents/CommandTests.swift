@@ -26,6 +26,8 @@ struct CommandTests {
             "swift run -c release soak --seconds 600": check,
             "swift run -c release release-model": check,
             "swift run -c release --package-path Tests/Benchmarks distant-bench --quick": check,
+            "swift run FooBarClient --at ssh-exec:HOST:PATH            # a server on another machine, started over ssh":
+                "needs another machine",
             "sqlite3 chat.db \"select hex(attributedBody) from message where rowid = 7\" | xxd -r -p | swift run distant dump -":
                 "needs a database of Apple's Messages",
         ]
