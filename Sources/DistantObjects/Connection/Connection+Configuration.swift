@@ -39,7 +39,8 @@ extension Connection {
         /// The interval after which a silent peer gets a ping; `nil`, the default, for no pings.
         ///
         /// After three silent intervals the connection ends. This is for links that can break without notice, such as pipes to a
-        /// program that connects to another machine. If a local peer dies, the system reports it.
+        /// program that connects to another machine. If a local peer dies, the system reports it. A connection that `open` makes
+        /// over `ssh` has 15 seconds instead of `nil`.
         public var keepalive: Duration?
         /// How long `close` waits for the process that `launch` has started to exit by itself.
         ///

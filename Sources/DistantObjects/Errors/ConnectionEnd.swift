@@ -17,7 +17,7 @@ public enum ConnectionEnd: Sendable {
     case refusedHere(String)
     /// The peer broke a rule of the protocol.
     case protocolViolation(String)
-    /// The system reported an error.
+    /// The system reported an error, the link to another machine was lost, or the peer was silent for too long.
     case failed(any Error)
 }
 

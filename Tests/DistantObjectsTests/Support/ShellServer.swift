@@ -22,7 +22,7 @@ final class ShellServer: Sendable {
     let folder: TemporaryFolder
     let port: UInt16
     private let process: ChildProcess
-    /// The process ends when this does.
+    /// The shell, and with it sshd, ends when this does.
     private let input: ChannelEndpoint
 
     init() async throws {
@@ -80,8 +80,6 @@ final class ShellServer: Sendable {
             ], over: .pipes)
         await eventually("sshd listens") { access(folder.path("pid"), F_OK) == 0 }
     }
-
-    deinit { process.terminate() }
 
     /// The arguments of ssh for it.
     var options: [String] { options("conf") }
