@@ -23,6 +23,8 @@ struct Main {
                 if options.pollsNever { configuration.polling = .off }
                 try await BenchServer.serve(configuration)
             case .burn: try await Burner.serve()
+            case .ssh(let words):
+                try await ShellBench(options: options, words: words, executable: try executablePath()).run()
             case .polling: try await PollingBench(executable: try executablePath()).run()
             case .measure:
                 let results = Results(printsAtOnce: options.passes == 1)

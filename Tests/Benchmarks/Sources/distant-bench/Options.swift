@@ -8,6 +8,8 @@ struct Options {
         case serveFloor(UInt32, core: CInt)
         /// Calls with and without adaptive polling.
         case polling
+        /// Calls to another machine.
+        case ssh([String])
         /// A launched process that computes.
         case burn
     }
@@ -33,10 +35,12 @@ struct Options {
         Usage: distant-bench [--quick] [--only WORK,...] [--floor] [--against DIR] [--plot FILE]
                distant-bench archive [--quick] [--only WORK,...]
                distant-bench polling
+               distant-bench [--quick] [--only WORK,...] ssh [OPTION...] HOST
 
         Measures calls between two processes beside the same work by bare system calls,
         and prints one JSON object a line; with “archive” writing and reading archives, see
-        distant-bench archive --help; with “polling” calls with and without polling.
+        distant-bench archive --help; with “polling” calls with and without polling;
+        with “ssh” null calls and 64 MiB to another machine, which has this executable at the same path.
 
           --quick      fewer and shorter samples: under a minute
           --only       only these works, separated by commas
@@ -71,6 +75,9 @@ struct Options {
             case "--no-polling": pollsNever = true
             case "--burn": mode = .burn
             case "polling": mode = .polling
+            case "ssh":
+                mode = .ssh(Array(rest))
+                rest = []
             case "--only":
                 guard let list = rest.popFirst() else { throw BenchError("--only needs the names of works after it") }
                 works = try list.split(separator: ",").map { name in

@@ -24,6 +24,8 @@ enum Work: String, CaseIterable {
 enum Transport: String {
     case socket
     case pipe
+    /// Pipes to ssh.
+    case ssh
     /// Words in shared memory: only a floor.
     case words
 }
