@@ -29,8 +29,8 @@ extension Connection {
     ///   - configuration: The configuration of the connection.
     /// - Returns: A connection that both sides have accepted.
     /// - Throws: `ConnectionError.transport` if no process listens there or the address cannot be used, with a `TransportError`
-    ///   in `underlying` (`.notFound`, `.nobodyListens` and `.listenerBusy` are those that are retried); `.closed` if the
-    ///   peer ends first; `.peerRefused`; `.protocolViolation`; `.handshakeTimeout`; `CancellationError`.
+    ///   in `underlying` (`.notFound`, `.nobodyListens` and `.listenerBusy` are those that are retried; `.unreachable` and
+    ///   `.accessDenied` come from `ssh`, and are not); `.closed` if the peer ends first; `.peerRefused`; `.protocolViolation`; `.handshakeTimeout`; `CancellationError`.
     public static func open(
         _ address: Address, timeout: Duration = .zero, configuration: Configuration = .init()
     ) async throws -> Connection {

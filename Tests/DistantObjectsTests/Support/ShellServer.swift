@@ -15,9 +15,10 @@ import Testing
 final class ShellServer: Sendable {
     private static let program = "/usr/sbin/sshd"
 
-    /// Whether the programs are there.
+    /// Whether the programs are there, and `/proc`, in which the sessions are found.
     static let isInstalled =
-        access(program, X_OK) == 0 && access("/usr/bin/ssh", X_OK) == 0 && access("/usr/bin/ssh-keygen", X_OK) == 0
+        access("/proc/self", F_OK) == 0 && access(program, X_OK) == 0 && access("/usr/bin/ssh", X_OK) == 0
+        && access("/usr/bin/ssh-keygen", X_OK) == 0
 
     let folder: TemporaryFolder
     let port: UInt16
