@@ -188,6 +188,11 @@ int port_kind(int descriptor) {
     return PORT_KIND_OTHER;
 }
 
+bool port_is_inherited(int descriptor) {
+    int flags = fcntl(descriptor, F_GETFD);
+    return flags >= 0 && !(flags & FD_CLOEXEC);
+}
+
 bool port_same_file(int first, int second) {
     struct stat a, b;
     return fstat(first, &a) == 0 && fstat(second, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;

@@ -103,9 +103,13 @@ enum Serving {
     }
 
     /// Connects to the service of that name, which this program serves, and waits for the end.
+    ///
+    /// - Parameter ways: As for the service; “limit=MILLISECONDS” is how long it may take until it listens.
     static func start(_ ways: [String]) async throws {
+        let limit = ways.lazy.compactMap { $0.hasPrefix("limit=") ? Int($0.dropFirst(6)) : nil }.first ?? 600_000
         let address = Connection.Address.service(
-            ways[0], launching: CommandLine.arguments[0], arguments: ["service"] + ways, within: .seconds(600))
+            ways[0], launching: CommandLine.arguments[0],
+            arguments: ["service"] + ways.filter { !$0.hasPrefix("limit=") }, within: .milliseconds(limit))
         let connection = try await Connection.open(address, configuration: .patient)
         _ = await connection.ended
     }

@@ -83,6 +83,8 @@ int port_pass_credentials(int socket, bool on);
 enum { PORT_KIND_OTHER = 0, PORT_KIND_SOCKET = 1, PORT_KIND_PIPE = 2 };
 /// What a descriptor is; -1 if it is not open.
 int port_kind(int descriptor);
+/// Whether it is open and not close-on-exec, as one that this process was started with.
+bool port_is_inherited(int descriptor);
 /// True if both descriptors are the same file.
 bool port_same_file(int first, int second);
 

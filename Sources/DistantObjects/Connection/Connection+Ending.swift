@@ -227,8 +227,7 @@ extension Connection {
     package func ended(_ reason: ChannelEnd) {
         let end = failCalls(reason, onLoop: true)
         channel.signalBlockingReaders()
-        handshakeEnded(ConnectionError(end.handshakeCode, end.description, context: name))
-        var work = tearDown()
+        var work = [.failHandshake(end)] + tearDown()
         guard case .lost = end, let child else {
             work.append(.ended(end))
             return addUserWork(&work, onLoop: true)

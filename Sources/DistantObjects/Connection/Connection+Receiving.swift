@@ -130,7 +130,7 @@ extension Connection: FrameHandler {
         }
         let canShare = channel.canShare
         let (isOpen, hasCalls) = state.withLock { state in
-            state.acceptPeer(configuration.programName, sharesMemory: canShare)
+            state.acceptPeer(configuration.programName, isInitiator: isInitiator, sharesMemory: canShare)
         }
         if hasCalls { loop.perform { self.drain() } }
         guard isOpen else { return }
@@ -241,6 +241,8 @@ extension Connection {
             report(event)
         case .decideOnPeer(let name):
             decideOnPeer(calledBy: name)
+        case .failHandshake(let end):
+            handshakeEnded(ConnectionError(end.handshakeCode, end.description, context: name))
         case .peerSaidGoodbye:
             peerSaidGoodbye()
         case .closeIfIdle:

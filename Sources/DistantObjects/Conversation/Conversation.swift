@@ -67,15 +67,18 @@ struct Conversation<Host: ConversationHost>: ~Copyable {
 
     /// Accepts the peer, as the accept rule decided.
     ///
-    /// - Returns: Whether the handshake has succeeded, and whether calls wait to be started. The peer may have begun to close since its
-    ///   Hello, which came with the same read.
-    mutating func acceptPeer(_ programName: String, sharesMemory: Bool) -> (isOpen: Bool, hasCalls: Bool) {
+    /// - Returns: Whether the handshake has succeeded, and whether calls wait to be started. The peer of an initiator may have closed
+    ///   in order since its Hello, which came with the same read.
+    mutating func acceptPeer(
+        _ programName: String, isInitiator: Bool, sharesMemory: Bool
+    ) -> (isOpen: Bool, hasCalls: Bool) {
         if phase == .handshake {
             session.writeHello(programName, isInitiator: false, sharesMemory: sharesMemory)
             session.life.enter(.open)
         }
         session.handshake.isAccepted = true
-        return (phase == .open || phase == .closing, !serving.ready.isEmpty)
+        let isOver = isInitiator && session.life.peerGoodbye?.reason == .closed
+        return (phase == .open || phase == .closing || isOver, !serving.ready.isEmpty)
     }
 
     // MARK: Two ends in one process

@@ -215,7 +215,9 @@ final class AcceptQueue: Sendable {
         }
         // One may be accepted, and not made yet.
         let isAccepting = socket.map { $0.openCount > open.count } ?? false
-        return open.reduce(into: IdleWatch.Use(isBusy: isEarly || isAccepting, activity: opened)) { use, connection in
+        // A connection that ends takes its uses along: what a new one adds must not make up for them.
+        let start = IdleWatch.Use(isBusy: isEarly || isAccepting, activity: opened << 40)
+        return open.reduce(into: start) { use, connection in
             let own = connection.use
             use.isBusy = use.isBusy || own.isBusy
             use.activity &+= own.activity

@@ -40,13 +40,13 @@ final class PassedDescriptors: @unchecked Sendable {  // `lock` protects `passed
     /// Makes descriptors close-on-exec that follow each other.
     ///
     /// - Parameters:
-    ///   - count: At most so many: the first one that is not open ends the list, since a wrong count must not cause a loop over
-    ///     billions of numbers.
+    ///   - count: At most so many: the first one that is not open, or was opened by this process and so is close-on-exec, ends the list.
+    ///     A wrong count must neither cause a loop over billions of numbers, nor take descriptors of others.
     ///   - names: One for each; nil if they have none.
     static func open(from first: CInt, count: CInt, _ names: [String]?) -> [Passed] {
         var passed: [Passed] = []
         for descriptor in first..<(first + count) {
-            guard port_kind(descriptor) >= 0 else { break }
+            guard port_is_inherited(descriptor) else { break }
             _ = port_set_close_on_exec(descriptor)
             let name = names.map { $0[Int(descriptor - first)] }
             passed.append(Passed(name: name ?? "unknown", descriptor: descriptor))

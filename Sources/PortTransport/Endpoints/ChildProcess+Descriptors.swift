@@ -38,7 +38,7 @@ extension ChildProcess {
             var copies: [CInt] = []
             do throws(TransportError) {
                 for descriptor in descriptors {
-                    copies.append(try duplicate(descriptor, least: CInt(10 + Self.most)))
+                    copies.append(try duplicate(descriptor, least: CInt(10 + descriptors.count)))
                 }
                 return copies
             } catch {

@@ -20,15 +20,15 @@ internal import CPortShims
 /// neither taken, changed nor removed. The file appears complete, so a crash leaves none without that line.
 ///
 /// A process that starts a listener's program takes the lock for it, and passes it on (`ServiceStart`). Until the program has made it its
-/// own, the file names the process that starts it, and ends with a line `starting`.
+/// own, the file names the process that starts it, and ends with a line `starting` and the milliseconds that this may take.
 struct ListenerLock {
     /// Which process has a lock, for people; the kernel decides who has it.
     struct Holder: CustomStringConvertible {
         let pid: Int32
         let program: String
         let version: String
-        /// Whether the process has started a program that has not made the lock its own yet.
-        let isStarting: Bool
+        /// How long the program may take that the process has started, and that has not made the lock its own yet; nil if there is none.
+        let startLimit: Duration?
 
         var description: String { "process \(pid) (\(program), version \(version))" }
     }
@@ -36,8 +36,10 @@ struct ListenerLock {
     /// What a lock is taken for.
     enum Purpose {
         case listening
-        /// To be passed to a program that is going to listen.
-        case starting
+        /// To be passed to a program that is going to listen within a time.
+        case starting(Duration)
+
+        var isListening: Bool { if case .listening = self { true } else { false } }
     }
 
     /// The name of the lock among the descriptors of a program that is started for a path.
@@ -69,7 +71,7 @@ struct ListenerLock {
         let content = Self.content(version, purpose)
         while true {
             if let found = folder.file(named: name) {
-                let own = purpose == .listening ? Self.passed.take(found.identity) : nil
+                let own = purpose.isListening ? Self.passed.take(found.identity) : nil
                 let descriptor: CInt
                 if let own {
                     descriptor = own
@@ -223,7 +225,12 @@ struct ListenerLock {
                 if let descriptor = ChildProcess.passedDescriptors.take(named: ListenerLock.passedName).0?.descriptor,
                     let file = SocketFolder.file(behind: descriptor)
                 {
-                    kept = (descriptor, file.identity)
+                    // A lock that another process has was not passed to this one, whatever the environment says.
+                    if port_lock_file(descriptor) == 0 {
+                        kept = (descriptor, file.identity)
+                    } else {
+                        port_close(descriptor)
+                    }
                 }
                 guard let kept, kept.identity == identity else { return nil }
                 self.kept = nil
@@ -265,7 +272,11 @@ struct ListenerLock {
 
     private static func content(_ version: UInt64, _ purpose: Purpose) -> [UInt8] {
         let program = OwnProgram.name.map { $0 < 32 || $0 == 127 ? UInt8(ascii: "?") : $0 }
-        let end = purpose == .starting ? "\nversion \(version)\nstarting\n" : "\nversion \(version)\n"
+        let end =
+            switch purpose {
+            case .listening: "\nversion \(version)\n"
+            case .starting(let limit): "\nversion \(version)\nstarting \(limit.nanoseconds / 1_000_000)\n"
+            }
         return Array("\(heading)pid \(getpid())\nprogram ".utf8) + program + Array(end.utf8)
     }
 
@@ -283,19 +294,27 @@ struct ListenerLock {
     private static func holder(_ text: [UInt8]) -> Holder? {
         guard isLock(text) else { return nil }
         var values: [String: String] = [:]
-        var isStarting = false
         for line in text.dropFirst(heading.utf8.count).split(separator: UInt8(ascii: "\n")) {
-            if line.elementsEqual("starting".utf8) { isStarting = true }
             let words = line.split(separator: UInt8(ascii: " "), maxSplits: 1)
             guard words.count == 2 else { continue }
-            // Shown to people, perhaps in a terminal.
-            let value = words[1].map { $0 < 32 || $0 == 127 ? UInt8(ascii: "?") : $0 }
-            values[String(decoding: words[0], as: UTF8.self)] = String(decoding: value, as: UTF8.self)
+            values[String(decoding: words[0], as: UTF8.self)] = shown(String(decoding: words[1], as: UTF8.self))
         }
         guard let pid = values["pid"].flatMap({ Int32($0) }), pid > 0 else { return nil }
         return Holder(
             pid: pid, program: values["program"] ?? "unknown", version: values["version"] ?? "unknown",
-            isStarting: isStarting)
+            startLimit: values["starting"].flatMap { UInt32($0) }.map { .milliseconds($0) })
+    }
+
+    /// Text for people, perhaps in a terminal.
+    private static func shown(_ text: String) -> String {
+        var shown = ""
+        for scalar in text.unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned: shown += "?"
+            default: shown.unicodeScalars.append(scalar)
+            }
+        }
+        return shown
     }
 
     private static func taken(_ path: String, _ text: [UInt8]) -> TransportError {

@@ -11,15 +11,16 @@ enum LockHolders {
     /// Kills the programs of this user that were started with the lock of a socket, and hold it.
     ///
     /// Each is found by the lock that its descriptor holds and by the variable with which it was started, so no process is hit that only
-    /// looks at the file, and none that listens in its own right.
+    /// looks at the file, and none that listens in its own right. A program that hides its variables is not found.
     ///
+    /// - Parameter starter: The process that has started the program, which may have the lock, too.
     /// - Returns: Whether there was one; always false where the system does not show it.
     /// - Complexity: O(*n*) in the number of descriptors of all processes of the user.
-    static func endStarted(_ socket: String, in folder: SocketFolder) -> Bool {
+    static func endStarted(_ socket: String, in folder: SocketFolder, by starter: pid_t) -> Bool {
         #if canImport(Glibc)
             guard let file = folder.file(named: ListenerLock.name(of: socket)) else { return false }
             var hasEnded = false
-            for pid in names("/proc").compactMap({ pid_t($0) }) where pid != getpid() {
+            for pid in names("/proc").compactMap({ pid_t($0) }) where pid != getpid() && pid != starter {
                 // The number of the process may be another's as soon as it has ended; its descriptor is not.
                 let process = port_process_descriptor(pid)
                 guard process >= 0 else { continue }
@@ -45,8 +46,8 @@ enum LockHolders {
             guard let name = stat.lastIndex(of: UInt8(ascii: ")")) else { return kill(pid, 0) != 0 && errno == ESRCH }
             let fields = stat[(name + 1)...].split(separator: UInt8(ascii: " "))
             guard fields.count > 6, let flags = UInt32(String(decoding: fields[6], as: UTF8.self)) else { return false }
-            // The kernel's PF_EXITING.
-            return flags & 4 != 0
+            // The kernel's PF_EXITING. A zombie has closed everything.
+            return flags & 4 != 0 && fields[0].first != UInt8(ascii: "Z")
         #else
             return kill(pid, 0) != 0 && errno == ESRCH
         #endif

@@ -78,12 +78,12 @@ package enum ServiceFolder {
             let file = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
                 String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
-            guard let name = file.flatMap(ListenerLock.socket(ofLockNamed:)),
+            guard let name = file.flatMap(ListenerLock.socket(ofLockNamed:)), (try? check(name)) != nil,
                 let (holder, isHeld) = ListenerLock.look(at: name, in: folder)
             else { continue }
             entries.append(
                 Entry(
-                    name: name, state: !isHeld ? .stale : holder?.isStarting == true ? .starting : .running,
+                    name: name, state: !isHeld ? .stale : holder?.startLimit != nil ? .starting : .running,
                     pid: holder?.pid ?? 0, program: holder?.program ?? "unknown", version: holder?.version ?? "unknown")
             )
         }

@@ -37,12 +37,15 @@ package struct ServiceStart {
 
     private enum State {
         case untried
-        case waiting(since: ContinuousClock.Instant)
+        /// For that process, which has the name, or has started the program.
+        case waiting(for: pid_t, since: ContinuousClock.Instant)
         case started(ChildProcess, since: ContinuousClock.Instant)
     }
 
     /// How often the program is started for one client, if it ends in order before the client is connected.
     private static let mostStarts = 3
+    /// How many times the limit of the program a client waits for programs that others start, one after the other.
+    private static let patience = 4
 
     private let path: String
     private let program: Program
@@ -50,6 +53,7 @@ package struct ServiceStart {
     private let loop: EventLoop
     private var state = State.untried
     private var starts = 0
+    private var begin: ContinuousClock.Instant?
     /// Whether a program that another process had started was ended because it did not listen.
     private var hasEndedOther = false
 
@@ -71,11 +75,15 @@ package struct ServiceStart {
     /// - Throws: `launchFailed` if the program cannot be started, ends, or does not listen in time; `nameTaken` if another process has
     ///   the name for longer than that and does not listen; as `SocketListener.init` if other files are in the way.
     package mutating func nobodyListens(at now: ContinuousClock.Instant = .now) throws(TransportError) {
+        let first = begin ?? now
+        begin = first
+        guard now - first <= program.limit * Self.patience else {
+            throw failure("has not listened for \(now - first), although it was started again and again")
+        }
         switch state {
-        case .untried: try start(now, since: now)
-        case .waiting(let since):
-            guard now - since > program.limit else { return try start(now, since: since) }
-            try endOther(now)
+        case .untried: try start(now)
+        case .waiting(let holder, let since):
+            if now - since > program.limit { try endOther(holder, since, now) } else { try start(now) }
         case .started(let child, let since):
             if let status = child.exitStatus { return try ended(status, now) }
             guard now - since > program.limit else { return }
@@ -84,29 +92,38 @@ package struct ServiceStart {
         }
     }
 
-    private mutating func start(
-        _ now: ContinuousClock.Instant, since: ContinuousClock.Instant
-    ) throws(TransportError) {
+    /// Starts the program, or waits for the process that has the lock.
+    private mutating func start(_ now: ContinuousClock.Instant) throws(TransportError) {
         let (folder, name) = try SocketPlace.parts(path)
         let lock: ListenerLock
         do {
-            lock = try ListenerLock(of: name, in: folder, path: path, version: version, for: .starting)
+            lock = try ListenerLock(
+                of: name, in: folder, path: path, version: version, for: .starting(program.limit))
         } catch {
             guard error.code == .nameTaken else { throw error }
-            state = .waiting(since: since)
-            return
+            return wait(name, in: folder, now)
         }
         do throws(TransportError) {
             // A process that takes no lock may listen by now.
             if folder.file(named: name)?.isSocket == true { try SocketPlace.checkStale(name, in: folder, path) }
+            guard starts < Self.mostStarts else {
+                throw failure("was started \(starts) times, and ends before it listens")
+            }
             starts += 1
             state = .started(try launch(with: lock), since: now)
             lock.passedOn()
         } catch {
             lock.giveUp()
             guard error.code == .nameTaken else { throw error }
-            state = .waiting(since: since)
+            wait(name, in: folder, now)
         }
+    }
+
+    /// Waits for the process that has the lock; from now on, if it is another one than before.
+    private mutating func wait(_ name: String, in folder: SocketFolder, _ now: ContinuousClock.Instant) {
+        let holder = ListenerLock.look(at: name, in: folder)?.holder?.pid ?? 0
+        if case .waiting(holder, _) = state { return }
+        state = .waiting(for: holder, since: now)
     }
 
     private func launch(with lock: ListenerLock) throws(TransportError) -> ChildProcess {
@@ -131,28 +148,33 @@ package struct ServiceStart {
         let (folder, name) = try SocketPlace.parts(path)
         // It has gone on as another process, or another client was quicker.
         if ListenerLock.look(at: name, in: folder)?.isHeld == true {
-            state = .waiting(since: now)
+            wait(name, in: folder, now)
         } else if status == .exited(0), starts < Self.mostStarts {
             // It may have listened, and ended because it was idle.
-            try start(now, since: now)
+            try start(now)
         } else {
             throw failure("has ended with \(status) before this process was connected")
         }
     }
 
-    /// Another process has had the lock for longer than a program may take.
-    private mutating func endOther(_ now: ContinuousClock.Instant) throws(TransportError) {
+    /// The same process has had the lock for longer than the program may take.
+    private mutating func endOther(
+        _ holder: pid_t, _ since: ContinuousClock.Instant, _ now: ContinuousClock.Instant
+    ) throws(TransportError) {
         let (folder, name) = try SocketPlace.parts(path)
         let found = ListenerLock.look(at: name, in: folder)
-        guard let found, found.isHeld else { return try start(now, since: now) }
-        if found.holder?.isStarting == true, !hasEndedOther, LockHolders.endStarted(name, in: folder) {
-            hasEndedOther = true
-            state = .waiting(since: now)
-            return
+        guard let found, found.isHeld, found.holder?.pid ?? 0 == holder else { return try start(now) }
+        if let limit = found.holder?.startLimit, !hasEndedOther {
+            // The process that has started it may give it more time.
+            if now - since > limit, LockHolders.endStarted(name, in: folder, by: holder) {
+                hasEndedOther = true
+                state = .untried
+                return
+            }
         }
         throw TransportError(
             .nameTaken,
-            "\(found.holder.map { "\($0)" } ?? "a process") has the name, and does not listen within \(program.limit)",
+            "\(found.holder.map { "\($0)" } ?? "a process") has the name, and nobody listens within \(program.limit)",
             context: [path])
     }
 

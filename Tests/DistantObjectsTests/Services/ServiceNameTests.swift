@@ -207,6 +207,11 @@ struct ServiceNameTests {
             for name in [".x.distant-lock", "..distant-lock", "y"] {
                 try Data("mine".utf8).write(to: URL(filePath: folder.path("distant/\(name)")))
             }
+            // Nor is a lock of a name that no service can have, whatever a terminal would make of it.
+            let lock = FileManager.default.contents(atPath: folder.path("distant/.two.distant-lock"))
+            for name in [".\u{1B}[31mz.distant-lock", ".a: running, process 1.distant-lock"] {
+                try #require(lock).write(to: URL(filePath: folder.path("distant/\(name)")))
+            }
             kill(connection.pid, SIGKILL)
             _ = await connection.connection.ended
             // The name of a killed process is free at once, although its lock may be released a moment after its connection has ended.

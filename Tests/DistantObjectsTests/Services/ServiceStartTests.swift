@@ -63,7 +63,7 @@ struct ServiceStartTests {
             let children = try (0..<10).map { _ in
                 try ChildProcess.launch(peer, arguments: ["starter", "shared", "note=\(notes)"])
             }
-            let connection = try await ServiceProgram("shared").connect()
+            let connection = try await ServiceProgram("shared", "note=\(notes)").connect()
             #expect(Self.lines(notes) == [connection.pid])
             // The one that has started it ends, and the service goes on.
             for (child, _) in children { child.kill() }
@@ -118,7 +118,7 @@ struct ServiceStartTests {
     }
 
     @Test(
-        "If the process that has started it is gone, too, the next client ends it, and starts another",
+        "If the process that has started it does not end it in time, the next client does, and starts another",
         .enabled(if: FileManager.default.fileExists(atPath: "/proc/self/fdinfo")))
     func starterIsGone() async {
         await #expect(processExitsWith: .success) {
@@ -126,15 +126,23 @@ struct ServiceStartTests {
             setenv("XDG_RUNTIME_DIR", folder.path, 1)
             let notes = folder.path("pids")
             let (starter, _) = try ChildProcess.launch(
-                builtProgram("killed-peer"), arguments: ["starter", "x", "note=\(notes)", "never"])
+                builtProgram("killed-peer"), arguments: ["starter", "x", "limit=10000", "note=\(notes)", "never"])
             await eventually("it is started") { !Self.lines(notes).isEmpty }
             #expect(try RegisteredService.all().map(\.state) == [.starting])
-            starter.kill()
-            _ = await starter.waitForExit()
+            // Stopped, it cannot end the program itself.
+            starter.send(SIGSTOP)
             // A program that only has the file open is left alone.
             let other = open(folder.path("distant/.x.distant-lock"), O_RDWR | O_CLOEXEC)
-            let connection = try await ServiceProgram("x", within: .seconds(1)).connect()
+            let connection: ServiceProgram.Client
+            do { connection = try await ServiceProgram("x", within: .seconds(20)).connect() } catch {
+                Issue.record("\(error)")
+                throw error
+            }
             close(other)
+            // The process that has started it has the lock open at times, too, and is not ended.
+            #expect(starter.exitStatus == nil)
+            starter.kill()
+            _ = await starter.waitForExit()
             let hung = try #require(Self.lines(notes).first)
             await eventually("it is ended") { kill(hung, 0) != 0 || Self.isZombie(hung) }
             #expect(connection.pid != hung)
@@ -155,6 +163,54 @@ struct ServiceStartTests {
             let notes = folder.path("pids")
             let connection = try await ServiceProgram("x", "again", "note=\(notes)").connect()
             #expect(Self.lines(notes) == [connection.pid])
+            #expect(try RegisteredService.all().map(\.pid) == [connection.pid])
+            kill(connection.pid, SIGKILL)
+        }
+    }
+
+    @Test("A program that goes on as others, none of which listens, is started a few times only")
+    func againAndAgain() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try TemporaryFolder()
+            setenv("XDG_RUNTIME_DIR", folder.path, 1)
+            let notes = folder.path("pids")
+            let error = await Self.error(try ServiceProgram("x", "again", "note=\(notes)", "exit=0"))
+            #expect(error?.code == .launchFailed, "\(String(describing: error))")
+            #expect(1...3 ~= Self.lines(notes).count)
+        }
+    }
+
+    @Test("A client gives a program that another has started the time that this one gives it")
+    func limitOfOther() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try TemporaryFolder()
+            setenv("XDG_RUNTIME_DIR", folder.path, 1)
+            let notes = folder.path("pids")
+            let (starter, _) = try ChildProcess.launch(
+                builtProgram("killed-peer"), arguments: ["starter", "x", "note=\(notes)", "never"])
+            await eventually("it is started") { !Self.lines(notes).isEmpty }
+            let error = await Self.error(try ServiceProgram("x", within: .milliseconds(300)))
+            #expect(error?.code == .nameTaken && error?.message.contains("process \(starter.pid)") == true)
+            let pid = try #require(Self.lines(notes).first)
+            #expect(kill(pid, 0) == 0 && starter.exitStatus == nil)
+            starter.kill()
+            kill(pid, SIGKILL)
+        }
+    }
+
+    @Test("A lock that a process was given without being held is not its own")
+    func foreignLock() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try TemporaryFolder()
+            setenv("XDG_RUNTIME_DIR", folder.path, 1)
+            let connection = try await ServiceProgram("x").connect()
+            let lock = open(folder.path("distant/.x.distant-lock"), O_RDWR | O_CLOEXEC)
+            var options = ChildProcess.Options()
+            options.descriptors = ["distant.lock": lock]
+            options.environmentBytes = [Array("SWIFT_BACKTRACE".utf8): Array("enable=no".utf8)]
+            let (intruder, _) = try ChildProcess.launch(
+                builtProgram("killed-peer"), arguments: ["service", "x"], over: .pipes, options: options)
+            #expect(await intruder.waitForExit() != .exited(0))
             #expect(try RegisteredService.all().map(\.pid) == [connection.pid])
             kill(connection.pid, SIGKILL)
         }
