@@ -30,7 +30,7 @@ final class Editor: Sendable {
     static var options: HelperOptions {
         var options = HelperOptions()
         // No answer takes that long, unless something is wrong. Files have limits of their own.
-        options.configuration.callTimeout = .seconds(120)
+        options.configuration.callTimeout = max(.seconds(120), patience)
         options.unresponsiveAfter = patience
         options.standardError = .kept
         // The system's word on a crash is enough.
