@@ -112,9 +112,12 @@ struct ShellTests {
     func tourOverShell() async throws {
         let server = try await ShellServer()
         // The settings of the user of this machine are left alone.
-        try ShellServer.write(
-            "#!/bin/sh\nexec /usr/bin/ssh -F '\(server.folder.path("conf"))' \"$@\"", to: server.folder.path("ssh"))
-        chmod(server.folder.path("ssh"), 0o700)
+        let script = "#!/bin/sh\nexec /usr/bin/ssh -F '\(server.folder.path("conf"))' \"$@\"\n"
+        // Another process writes it: a program that this one starts meanwhile would keep it open for a moment, and it could not be run.
+        let (writer, _) = try ChildProcess.launch(
+            "/bin/sh",
+            arguments: ["-c", "printf %s \"$1\" >\"$0\" && chmod 700 \"$0\"", server.folder.path("ssh"), script])
+        #expect(await writer.waitForExit() == .exited(0))
         var environment = TestTimeout.environment
         environment["PATH"] = "\(server.folder.path):/usr/bin:/bin"
         let variables = environment.filter { $0.key != "PATH" }.map { "\($0.key)=\($0.value) " }.joined()
