@@ -129,6 +129,13 @@ struct ServiceStartTests {
                 builtProgram("killed-peer"), arguments: ["starter", "x", "limit=10000", "note=\(notes)", "never"])
             await eventually("it is started") { !Self.lines(notes).isEmpty }
             #expect(try RegisteredService.all().map(\.state) == [.starting])
+            await eventually("it has passed the lock on") {
+                let folder = "/proc/\(starter.pid)/fd"
+                return !((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).contains { number in
+                    (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\(number)"))?
+                        .hasSuffix(".x.distant-lock") == true
+                }
+            }
             // Stopped, it cannot end the program itself.
             starter.send(SIGSTOP)
             // A program that only has the file open is left alone.
