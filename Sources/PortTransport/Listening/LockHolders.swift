@@ -45,9 +45,13 @@ enum LockHolders {
             // The name of the program, in parentheses, may contain any.
             guard let name = stat.lastIndex(of: UInt8(ascii: ")")) else { return kill(pid, 0) != 0 && errno == ESRCH }
             let fields = stat[(name + 1)...].split(separator: UInt8(ascii: " "))
-            guard fields.count > 6, let flags = UInt32(String(decoding: fields[6], as: UTF8.self)) else { return false }
-            // The kernel's PF_EXITING. A zombie has closed everything.
-            return flags & 4 != 0 && fields[0].first != UInt8(ascii: "Z")
+            guard fields.count > 17, let flags = UInt32(String(decoding: fields[6], as: UTF8.self)) else {
+                return false
+            }
+            // A zombie has closed everything, unless another of its threads is still ending.
+            let isZombie = fields[0].first == UInt8(ascii: "Z") && fields[17].elementsEqual("1".utf8)
+            // The kernel's PF_EXITING.
+            return flags & 4 != 0 && !isZombie
         #else
             return kill(pid, 0) != 0 && errno == ESRCH
         #endif

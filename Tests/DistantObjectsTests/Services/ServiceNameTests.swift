@@ -24,6 +24,14 @@ struct ServiceNameTests {
         try Listener(at: .service(name), configuration: .patient)
     }
 
+    /// Listens, and records why that fails: what a process of a test throws is not shown.
+    private static func listenAndClose(_ name: String) throws {
+        do { try listen(name).close() } catch {
+            Issue.record("\(error)")
+            throw error
+        }
+    }
+
     @Test("A client reaches a service by its name, also if the path of the socket is too long for an address")
     func byName() async {
         await #expect(processExitsWith: .success) {
@@ -195,7 +203,7 @@ struct ServiceNameTests {
             let listing = Task {
                 while !Task.isCancelled { _ = try RegisteredService.all() }
             }
-            for _ in 0..<500 { try Self.listen("three").close() }
+            for _ in 0..<500 { try Self.listenAndClose("three") }
             listing.cancel()
             try await listing.value
 
@@ -215,7 +223,7 @@ struct ServiceNameTests {
             kill(connection.pid, SIGKILL)
             _ = await connection.connection.ended
             // The name of a killed process is free at once, although its lock may be released a moment after its connection has ended.
-            try Self.listen("one").close()
+            try Self.listenAndClose("one")
             services = try RegisteredService.all()
             #expect(services.map(\.name) == ["two"] && services.map(\.state) == [.running])
             own.close()
@@ -226,7 +234,7 @@ struct ServiceNameTests {
             kill(next.pid, SIGKILL)
             await eventually("it is stale") { (try? RegisteredService.all().map(\.state)) == [.stale] }
             #expect(try RegisteredService.all().map(\.pid) == [next.pid])
-            try Self.listen("one").close()
+            try Self.listenAndClose("one")
             #expect(try RegisteredService.all().isEmpty)
         }
     }
