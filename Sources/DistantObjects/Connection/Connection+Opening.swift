@@ -40,11 +40,29 @@ extension Connection {
         case .program(let program, let arguments):
             return try await launch(program, arguments: arguments, configuration: configuration)
         case .shell(let shell): return try await open(shell, configuration)
-        case .path, .service:
-            let endpoint = try await Dialing.connect(
-                to: address, timeout: timeout, forRoom: max(timeout, configuration.handshakeTimeout))
-            return try await establish(endpoint, configuration, isInitiator: true)
+        case .path, .service(_, nil): return try await open(address, timeout, configuration)
+        case .service(_, .some): return try await openStarting(address, timeout, configuration)
         }
+    }
+
+    /// The service may be ending, or dying, when it is connected to. Nothing has run then, and the next one is started.
+    private static func openStarting(
+        _ address: Address, _ timeout: Duration, _ configuration: Configuration
+    ) async throws -> Connection {
+        for _ in 1...3 {
+            do { return try await open(address, timeout, configuration) } catch let error as ConnectionError
+                where error.code == .closed
+            {}
+        }
+        return try await open(address, timeout, configuration)
+    }
+
+    private static func open(
+        _ address: Address, _ timeout: Duration, _ configuration: Configuration
+    ) async throws -> Connection {
+        let endpoint = try await Dialing.connect(
+            to: address, timeout: timeout, forRoom: max(timeout, configuration.handshakeTimeout))
+        return try await establish(endpoint, configuration, isInitiator: true)
     }
 
     /// How long another machine may be silent until it gets a ping, if the user does not say.
