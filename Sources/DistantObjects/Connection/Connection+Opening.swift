@@ -45,7 +45,7 @@ extension Connection {
         }
     }
 
-    /// The service may be ending, or dying, when it is connected to. Nothing has run then, and the next one is started.
+    // The service may be ending, or dying, when it is connected to. Nothing has run then, and the next one is started.
     private static func openStarting(
         _ address: Address, _ timeout: Duration, _ configuration: Configuration
     ) async throws -> Connection {
