@@ -227,7 +227,8 @@ extension Connection {
     package func ended(_ reason: ChannelEnd) {
         let end = failCalls(reason, onLoop: true)
         channel.signalBlockingReaders()
-        var work = [.failHandshake(end)] + tearDown()
+        if !state.withLock({ $0.session.handshake.endsWithRule }) { handshakeEnded(byEnd: end) }
+        var work = tearDown()
         guard case .lost = end, let child else {
             work.append(.ended(end))
             return addUserWork(&work, onLoop: true)
@@ -237,6 +238,11 @@ extension Connection {
             var work = [Action<Connection>.ended(end)]
             self.addUserWork(&work, onLoop: false)
         }
+    }
+
+    /// Ends the handshake because the connection ends.
+    func handshakeEnded(byEnd end: ConnectionEnd) {
+        handshakeEnded(ConnectionError(end.handshakeCode, end.description, context: name))
     }
 
     /// How long to wait for the exit of a helper after its connection was lost.

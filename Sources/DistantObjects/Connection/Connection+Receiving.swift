@@ -126,14 +126,19 @@ extension Connection: FrameHandler {
         guard let configuration = life.withLock({ $0.opening?.configuration.value }) else { return }
         if let reason = configuration.accept.decide(channel.peer) {
             transition { state, actions in state.refusePeer(reason, &actions) }
+            handshakeEnded(byEnd: .refusedHere(reason))
             return endAfterGoodbye(.refusedHere(reason))
         }
         let canShare = channel.canShare
-        let (isOpen, hasCalls) = state.withLock { state in
-            state.acceptPeer(configuration.programName, isInitiator: isInitiator, sharesMemory: canShare)
+        let (hasCalls, end) = state.withLock { state in
+            state.acceptPeer(configuration.programName, sharesMemory: canShare)
         }
         if hasCalls { loop.perform { self.drain() } }
-        guard isOpen else { return }
+        if let end {
+            // A peer that closes in order after its Hello had accepted this side, if this side has opened the connection.
+            if case .closedByPeer = end, isInitiator { return handshakeEnded(nil) }
+            return handshakeEnded(byEnd: end)
+        }
         channel.setNeedsFlush()
         report(.opened(peer: channel.peer, name: peerName))
         handshakeEnded(nil)
@@ -241,8 +246,6 @@ extension Connection {
             report(event)
         case .decideOnPeer(let name):
             decideOnPeer(calledBy: name)
-        case .failHandshake(let end):
-            handshakeEnded(ConnectionError(end.handshakeCode, end.description, context: name))
         case .peerSaidGoodbye:
             peerSaidGoodbye()
         case .closeIfIdle:

@@ -61,24 +61,22 @@ struct Conversation<Host: ConversationHost>: ~Copyable {
 
     /// Refuses the peer, as the accept rule decided.
     mutating func refusePeer(_ reason: String, _ actions: inout [Action<Host>]) {
+        session.handshake.decision = .refused
         session.writeGoodbye(.refused, reason)
         for call in serving.ready.removeAll() { actions.append(.release(call)) }
     }
 
     /// Accepts the peer, as the accept rule decided.
     ///
-    /// - Returns: Whether the handshake has succeeded, and whether calls wait to be started. The peer of an initiator may have closed
-    ///   in order since its Hello, which came with the same read.
-    mutating func acceptPeer(
-        _ programName: String, isInitiator: Bool, sharesMemory: Bool
-    ) -> (isOpen: Bool, hasCalls: Bool) {
+    /// - Returns: Whether calls wait to be started, and how the connection has ended meanwhile; nil if it has not.
+    mutating func acceptPeer(_ programName: String, sharesMemory: Bool) -> (hasCalls: Bool, end: ConnectionEnd?) {
         if phase == .handshake {
             session.writeHello(programName, isInitiator: false, sharesMemory: sharesMemory)
             session.life.enter(.open)
         }
-        session.handshake.isAccepted = true
-        let isOver = isInitiator && session.life.peerGoodbye?.reason == .closed
-        return (phase == .open || phase == .closing || isOver, !serving.ready.isEmpty)
+        let end = session.life.verdict
+        session.handshake.decision = end == nil ? .accepted : .acceptedAfterEnd
+        return (!serving.ready.isEmpty, end)
     }
 
     // MARK: Two ends in one process
@@ -95,7 +93,7 @@ struct Conversation<Host: ConversationHost>: ~Copyable {
     /// Opens the conversation without a handshake.
     mutating func open(granted grants: PeerGrants) {
         session.handshake.grants = grants
-        session.handshake.isAccepted = true
+        session.handshake.decision = .accepted
         session.credit.begin(grants, runningCalls: session.limits.runningCalls)
         session.memory.giveUp()
         session.life.enter(.open)

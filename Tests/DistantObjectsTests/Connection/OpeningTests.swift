@@ -1,4 +1,5 @@
 import CPortShims
+import Dispatch
 import DistantObjects
 import TestSupport
 import Testing
@@ -96,5 +97,57 @@ struct OpeningTests {
                 continue
             }
         }
+    }
+
+    @Test("The accept rule decides about a peer that has closed in order meanwhile")
+    func lateRule() async throws {
+        let folder = try TemporaryFolder()
+        let listener = try Listener(at: .path(folder.socket), configuration: .patient)
+        for isAccepted in [true, false] {
+            let isClosed = DispatchSemaphore(value: 0)
+            let serving = Task {
+                var iterator = listener.makeAsyncIterator()
+                await iterator.next()?.close(timeout: .milliseconds(100))
+                isClosed.signal()
+            }
+            var configuration = Connection.Configuration.patient
+            configuration.accept = Connection.AcceptRule { _ in
+                isClosed.wait()
+                return isAccepted ? nil : "not this one"
+            }
+            do {
+                let connection = try await Connection.open(.path(folder.socket), configuration: configuration)
+                #expect(isAccepted)
+                guard case .closedByPeer = await connection.ended else {
+                    Issue.record("the connection has ended otherwise")
+                    return
+                }
+            } catch let error as ConnectionError {
+                #expect(!isAccepted && error.code == .peerRefused, "\(error)")
+                #expect(error.message.contains("not this one"), "\(error)")
+            }
+            await serving.value
+        }
+        listener.close()
+    }
+
+    @Test("A connection that its peer closes right after the handshake is opened, and then ends in order")
+    func closedAtOnce() async throws {
+        let folder = try TemporaryFolder()
+        let listener = try Listener(at: .path(folder.socket), configuration: .patient)
+        let serving = Task {
+            await withDiscardingTaskGroup { group in
+                for await connection in listener { group.addTask { await connection.close() } }
+            }
+        }
+        for _ in 0..<300 {
+            let connection = try await Connection.open(.path(folder.socket), configuration: .patient)
+            guard case .closedByPeer = await connection.ended else {
+                Issue.record("the connection has ended otherwise")
+                break
+            }
+        }
+        listener.close()
+        await serving.value
     }
 }

@@ -144,9 +144,9 @@ final class StateSide {
         let server = StateSide(isInitiator: false, limits: limits, busy: busy)
         client.state.session.writeHello("client", isInitiator: true, sharesMemory: busy != nil)
         try server.receive(client.takeFrames())
-        _ = server.state.acceptPeer("server", isInitiator: false, sharesMemory: busy != nil)
+        _ = server.state.acceptPeer("server", sharesMemory: busy != nil)
         try client.receive(server.takeFrames())
-        _ = client.state.acceptPeer("client", isInitiator: true, sharesMemory: busy != nil)
+        _ = client.state.acceptPeer("client", sharesMemory: busy != nil)
         (client.done, server.done) = ([], [])
         return (client, server)
     }
@@ -291,7 +291,7 @@ final class StateSide {
         case .flush: done.append("flush")
         case .watchBlobs: done.append("watch blobs")
         case .recycle(let message): message.reset()
-        case .pong, .cancelTimer, .failHandshake, .endRoots, .ended: break
+        case .pong, .cancelTimer, .endRoots, .ended: break
         }
     }
 

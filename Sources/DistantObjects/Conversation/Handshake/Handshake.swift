@@ -4,12 +4,38 @@ import KeyedArchive
 struct Handshake {
     /// The grants in the peer's `Hello`.
     var grants = PeerGrants()
+    /// How far the decision about the peer has come.
+    enum Decision {
+        /// The peer's `Hello` has not come.
+        case noHello
+        /// The accept rule is asked, or about to be. It also ends the handshake if the connection ends meanwhile.
+        case asked
+        case accepted
+        /// The rule has accepted the peer when the connection had ended, and ends the handshake.
+        case acceptedAfterEnd
+        case refused
+    }
+
+    var decision = Decision.noHello
     /// Whether the accept rule has accepted the peer.
     ///
     /// Until then the peer's calls wait, which may come right after the peer's `Hello`.
-    var isAccepted = false
+    var isAccepted: Bool {
+        switch decision {
+        case .accepted, .acceptedAfterEnd: true
+        case .noHello, .asked, .refused: false
+        }
+    }
 
-    var hasPeersHello: Bool { grants.message > 0 }
+    /// Whether the accept rule ends the handshake, and not the end of the connection.
+    var endsWithRule: Bool {
+        switch decision {
+        case .asked, .acceptedAfterEnd: true
+        case .noHello, .accepted, .refused: false
+        }
+    }
+
+    var hasPeersHello: Bool { decision != .noHello }
 
     /// Whether references in messages name the class of their object.
     var describesClasses: Bool { grants.features.contains(.classes) }
@@ -32,5 +58,6 @@ struct Handshake {
             throw ProtocolViolation(.outOfStep, "both sides greet first, or the stream leads back to its sender")
         }
         grants = PeerGrants(hello)
+        decision = .asked
     }
 }

@@ -28,8 +28,6 @@ enum Action<Host: ConversationHost>: @unchecked Sendable {
     case event(ConnectionEvent)
     /// Ask the accept rule, which is user code, about a peer that has said Hello under this name.
     case decideOnPeer(name: String)
-    /// The handshake fails with the end of the connection, unless a decision about the peer that came before has ended it.
-    case failHandshake(ConnectionEnd)
     case peerSaidGoodbye
     /// Go on with an orderly close if the close has nothing left to wait for.
     case closeIfIdle
@@ -53,7 +51,7 @@ enum Action<Host: ConversationHost>: @unchecked Sendable {
     /// Whether the action runs user code, which has to run on the loop.
     var runsUserCode: Bool {
         switch self {
-        case .release, .cancel, .event, .decideOnPeer, .failHandshake, .endRoots, .ended: true
+        case .release, .cancel, .event, .decideOnPeer, .endRoots, .ended: true
         // If the export does not hold the last reference, its release runs no `deinit`.
         case .unexport(let export): export.holdsObjectAlone
         case .stream(let action): action.runsUserCode
