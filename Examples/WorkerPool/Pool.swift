@@ -84,7 +84,8 @@ final class Pool: Sendable {
             defer { isDue = false }
             return isDue
         }
-        if isDue { workers.helpers[0].connection?.child?.kill() }
+        // Others may not be connected yet.
+        if isDue { workers.helpers.lazy.compactMap { $0.connection?.child }.first?.kill() }
     }
 
     /// Stops the workers, and checks that nothing is left.

@@ -17,8 +17,7 @@ struct PoolTests {
         #expect(outcome.status == 0, "\(outcome.errors)")
         let lines = outcome.output.split(separator: "\n")
         let deaths = lines.indices.filter { lines[$0].contains(" has died (") }
-        // The others may finish before the death is noticed.
-        #expect(!deaths.isEmpty || workers > 1, "\(outcome.output)")
+        #expect(!deaths.isEmpty, "\(outcome.output)")
         for death in deaths {
             let worker = try #require(lines[death].firstMatch(of: #/worker \d+ /#)).0
             let (before, after) = (lines[..<death], lines[death...])

@@ -107,6 +107,9 @@ struct Supervision: Sendable {
         }
     }
 
+    /// Whether the user has the process ended.
+    var isEndWanted: Bool { phase == .stopped || phase == .restarting }
+
     private mutating func forget() {
         phase = .idle
         ends = []

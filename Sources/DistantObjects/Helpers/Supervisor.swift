@@ -178,7 +178,7 @@ final class Supervisor: PlaceSource {
         }
         guard isWanted else {
             let status = await Self.end(instance)
-            return ended(.orderly, status, instance.output?.lines)
+            return ended(.orderly, true, status, instance.output?.lines)
         }
         events.report(.started(pid: instance.connection.child?.pid))
         _ = instance.connection.add { [weak self] end in self?.connectionEnded(instance, end) }
@@ -188,27 +188,31 @@ final class Supervisor: PlaceSource {
 
     private func failedToStart(_ error: any Error) {
         let failed = error as? FailedStart
-        ended(Supervision.End(startingFailed: error), failed?.status, failed?.lines)
+        let isWanted = state.withLock { $0.supervision.isEndWanted }
+        ended(Supervision.End(startingFailed: error), isWanted, failed?.status, failed?.lines)
     }
 
     // MARK: The end of a process
 
     private func connectionEnded(_ instance: Instance, _ end: ConnectionEnd) {
-        let wasSilent = state.withLock { state in
+        let (wasSilent, isWanted) = state.withLock { state in
             state.instance = nil
-            if case .silent = state.health { return true }
-            return false
+            let wasSilent = if case .silent = state.health { true } else { false }
+            return (wasSilent, state.supervision.isEndWanted && end.isOrderly)
         }
         Task(executorPreference: loop) { [self] in
             let status = await Self.end(instance, isExpected: end.isOrderly)
             let silence = wasSilent ? options.unresponsiveAfter : nil
-            ended(Supervision.End(end, status, silence: silence), status, instance.output?.lines)
+            ended(Supervision.End(end, status, silence: silence), isWanted, status, instance.output?.lines)
         }
     }
 
     /// Notes the end of a process, or that it could not be started, and starts the next one.
-    private func ended(_ end: Supervision.End, _ status: ChildProcess.ExitStatus?, _ lines: String?) {
-        let isWanted = state.withLock { [.stopped, .restarting].contains($0.supervision.phase) }
+    ///
+    /// - Parameter isWanted: Whether it has ended because the helper was stopped or restarted. One that has died just before that has not.
+    private func ended(
+        _ end: Supervision.End, _ isWanted: Bool, _ status: ChildProcess.ExitStatus?, _ lines: String?
+    ) {
         let isOrderly = if case .orderly = end { true } else { isWanted }
         events.report(
             .ended(HelperEnd(status: status, reason: end.text, lastErrorLines: lines ?? "", isOrderly: isOrderly)))
