@@ -126,6 +126,19 @@ struct ActivationTests {
         return own
     }
 
+    @Test("A descriptor that this process has opened itself is not taken for a passed one")
+    func ownDescriptor() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try TemporaryFolder()
+            let first = Self.unused(100)
+            Self.pass([Self.bound(folder.socket)], at: first, names: nil)
+            // What a program opens is close-on-exec, and what it was passed is not.
+            #expect(fcntl(first, F_SETFD, FD_CLOEXEC) == 0)
+            #expect(Self.listening(ActivationSockets(first: first), nil) == .notActivated)
+            #expect(fcntl(first, F_GETFD) >= 0)
+        }
+    }
+
     @Test("A pipe, a socket that does not listen and one of datagrams are wrong, by name")
     func wrongKind() async {
         await #expect(processExitsWith: .success) {
@@ -164,7 +177,7 @@ struct ActivationTests {
 /// A listener that stops without losing a connection.
 @Suite("The last connections of a listener", .bounded())
 struct LastConnectionTests {
-    @Test("Those that wait in the kernel are accepted, and whoever comes later finds nobody")
+    @Test("When a listener stops, it accepts the clients that wait in the kernel, and later clients are refused")
     func lastConnections() async throws {
         let folder = try TemporaryFolder()
         let loop = try EventLoop(configuration: .init())

@@ -65,6 +65,28 @@ struct ChildProcessTests {
         #expect(throws: TransportError.self) { try ChildProcess.located("tool\0") }
     }
 
+    @Test("Descriptors are passed by name also by a process that may have few")
+    func fewDescriptors() async {
+        await #expect(processExitsWith: .success) {
+            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            #if canImport(Glibc)
+                try #require(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+            #else
+                try #require(setrlimit(RLIMIT_NOFILE, &limit) == 0)
+            #endif
+            var ends: [CInt] = [-1, -1]
+            try #require(port_pipe(&ends) == 0)
+            var options = ChildProcess.Options()
+            options.descriptors = ["output": ends[1]]
+            let (child, _) = try ChildProcess.launch(
+                "/bin/sh", arguments: ["-c", "printf %s \"$DISTANT_OBJECTS_DESCRIPTORS\" >&4"], options: options)
+            #expect(await child.waitForExit() == .exited(0))
+            var bytes = [UInt8](repeating: 0, count: 64)
+            let count = read(ends[0], &bytes, bytes.count)
+            #expect(String(decoding: bytes[..<max(0, count)], as: UTF8.self) == "4:output")
+        }
+    }
+
     #if os(Linux)
         @Test("Arguments and variables reach a program byte for byte, also those that it inherits")
         func bytesInChildProcess() async {

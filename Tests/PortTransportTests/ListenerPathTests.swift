@@ -165,6 +165,25 @@ struct ListenerPathTests {
         }
     }
 
+    #if os(Linux)
+        @Test("A process that is gone and not reaped is not waited for")
+        func zombie() async {
+            await #expect(processExitsWith: .success) {
+                let (child, _) = try ChildProcess.launch("/bin/sleep", arguments: ["100000"])
+                #expect(!LockHolders.isEnding(child.pid) && !LockHolders.isEnding(getpid()))
+                var pid: pid_t = 0
+                var words: [UnsafeMutablePointer<CChar>?] = [strdup("/bin/true"), nil]
+                try #require(posix_spawn(&pid, "/bin/true", nil, nil, &words, environ) == 0)
+                var status: Int32 = 0
+                while port_process_look(pid, &status) == 0 { usleep(1_000) }
+                #expect(!LockHolders.isEnding(pid))
+                #expect(port_process_reap(pid, &status) == 1 && LockHolders.isEnding(pid))
+                child.kill()
+                _ = await child.waitForExit()
+            }
+        }
+    #endif
+
     @Test("The current directory may change while a listener at a relative path is open")
     func changeOfDirectory() async {
         await #expect(processExitsWith: .success) {

@@ -15,8 +15,8 @@ internal import CPortShims
 ///     waiting ◀─────────────────┘
 ///        └──lock free──▶ started
 ///
-/// Whoever has the lock of the socket may start the program. The program gets the lock, so at each moment at most one process starts the
-/// program or listens. The others wait, and connect when it listens.
+/// A client needs the lock of the socket to start the program, and passes the lock on to it. So no second client can start the program,
+/// and no second program can listen. Other clients wait, and connect when the program listens.
 package struct ServiceStart {
     /// The program of a service.
     package struct Program: Sendable, Hashable {

@@ -165,7 +165,7 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         guard !state.isClosed, let acceptor = state.acceptor else { return lock.unlock(held) }
         if let place {
             place.leaveName()
-            // Whoever connects from now on is refused; those that are in the queue stay there.
+            // From now on the kernel refuses clients. Those that wait in its queue stay there.
             port_refuse_further(descriptor)
         }
         lock.unlock(held)
