@@ -11,24 +11,6 @@ internal import CPortShims
 /// On Linux it is `distant` in `XDG_RUNTIME_DIR`, or in `/run/user/UID` without that variable; on macOS in the user's temporary folder.
 /// There is no other place to fall back to: with two places there would be two services of one name.
 package enum ServiceFolder {
-    /// A service that has or had its name, as its lock says.
-    package struct Entry: Sendable, Hashable {
-        package enum State: Sendable, Hashable {
-            case running
-            /// Its program was started and does not listen yet.
-            case starting
-            /// The process that had the name is gone.
-            case stale
-        }
-
-        package let name: String
-        package let state: State
-        /// 0 if the lock does not say it.
-        package let pid: Int32
-        package let program: String
-        package let version: String
-    }
-
     /// The longest name, in bytes.
     private static let longestName = 64
 
@@ -65,7 +47,7 @@ package enum ServiceFolder {
     /// The services that have a lock, in the order of their names.
     ///
     /// - Throws: As `socket(of:makingFolder:)`.
-    package static func entries() throws(TransportError) -> [Entry] {
+    package static func services() throws(TransportError) -> [RegisteredService] {
         let path = try folder(isMade: false, of: nil)
         guard let stream = opendir(path) else {
             if errno == ENOENT { return [] }
@@ -73,7 +55,7 @@ package enum ServiceFolder {
         }
         defer { closedir(stream) }
         let folder = try SocketFolder(path)
-        var entries: [Entry] = []
+        var services: [RegisteredService] = []
         while let entry = readdir(stream) {
             let file = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
                 String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self)
@@ -81,13 +63,13 @@ package enum ServiceFolder {
             guard let name = file.flatMap(ListenerLock.socket(ofLockNamed:)), (try? check(name)) != nil,
                 let (holder, isHeld) = ListenerLock.look(at: name, in: folder)
             else { continue }
-            entries.append(
-                Entry(
+            services.append(
+                RegisteredService(
                     name: name, state: !isHeld ? .stale : holder?.startLimit != nil ? .starting : .running,
                     pid: holder?.pid ?? 0, program: holder?.program ?? "unknown", version: holder?.version ?? "unknown")
             )
         }
-        return entries.sorted { $0.name < $1.name }
+        return services.sorted { $0.name < $1.name }
     }
 
     /// The path of the folder.

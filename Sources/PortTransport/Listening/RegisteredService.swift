@@ -1,5 +1,3 @@
-import PortTransport
-
 /// A service of this user that has its name, or had it when its process ended.
 public struct RegisteredService: Sendable, Hashable {
     /// Whether a service runs.
@@ -24,28 +22,4 @@ public struct RegisteredService: Sendable, Hashable {
     public let program: String
     /// The version of its program's library, as text.
     public let version: String
-
-    init(_ entry: ServiceFolder.Entry) {
-        name = entry.name
-        state =
-            switch entry.state {
-            case .running: .running
-            case .starting: .starting
-            case .stale: .stale
-            }
-        pid = entry.pid
-        program = entry.program
-        version = entry.version
-    }
-
-    /// The services of this user on this machine, in the order of their names.
-    ///
-    /// Only their lock files are read: no service is connected to, and none is held up.
-    ///
-    /// - Throws: `ConnectionError.transport` if the user has no folder for services, or it cannot be read.
-    public static func all() throws -> [RegisteredService] {
-        do { return try ServiceFolder.entries().map(RegisteredService.init) } catch {
-            throw ConnectionError(.transport, error.message, context: "services", underlying: error)
-        }
-    }
 }
