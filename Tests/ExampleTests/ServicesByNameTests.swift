@@ -8,10 +8,12 @@ struct ServicesByNameTests {
 
     init() throws { scratch = try TemporaryFolder() }
 
-    /// A program of the package with a runtime folder of this test.
+    /// A program of the package that works in the folder of this test, which is its runtime folder, too.
     private func program(_ name: String, _ arguments: String...) throws -> Program {
         try Program(
-            "/usr/bin/env", ["XDG_RUNTIME_DIR=\(scratch.path)", try builtProgram(name)] + arguments, in: scratch)
+            "/bin/sh",
+            ["-c", "cd \"$0\" && XDG_RUNTIME_DIR=$0 exec \"$@\"", scratch.path, try builtProgram(name)] + arguments,
+            in: scratch)
     }
 
     @Test("A client finds a server by its name, starts it if it does not run, and the tool lists it")
@@ -22,6 +24,8 @@ struct ServicesByNameTests {
         #expect(
             listed.output == "foo.bar: running, process \(server.pid) (FooBarServer, version 1)\n" && listed.status == 0
         )
+        let roots = try await program("distant", "interfaces", "foo.bar").finish()
+        #expect(roots.status == 0 && roots.output.hasPrefix("root: "), "\(roots.errors)")
         let second = try await program("FooBarServer", "--name", "foo.bar").finish()
         #expect(second.status == 1 && second.errors.contains("process \(server.pid)"), "\(second.errors)")
         let client = try await program("FooBarClient", "--name", "foo.bar").finish()
@@ -41,6 +45,29 @@ struct ServicesByNameTests {
             }, "\(left)")
         let none = try await program("distant", "services").finish()
         #expect(none.output.isEmpty && none.status == 0)
+    }
+
+    @Test("The tool lists the messages of a service by each spelling of its address, and starts a program for it")
+    func interfacesByAddress() async throws {
+        let server = try program("FooBarServer", "--path", "a b.sock")
+        #expect(try await server.waits(for: "listening at"))
+        let spellings = [
+            "a b.sock", "./a b.sock", "unix:a b.sock", scratch.path("a b.sock"),
+            "exec:\(try builtProgram("FooBarServer"))",
+        ]
+        var outputs: Set<String> = []
+        for spelling in spellings {
+            let roots = try await program("distant", "interfaces", spelling).finish()
+            #expect(roots.status == 0 && roots.output.hasPrefix("root: "), "\(spelling): \(roots.errors)")
+            outputs.insert(roots.output)
+        }
+        #expect(outputs.count == 1, "\(outputs)")
+        for spelling in ["no.such.service", "up:x", "exec:", "./none", "exec:/none"] {
+            let roots = try await program("distant", "interfaces", spelling).finish()
+            #expect(roots.status == 1 && roots.output.isEmpty && roots.errors.hasPrefix("distant: "), "\(spelling)")
+        }
+        kill(server.pid, SIGTERM)
+        _ = try await server.finish()
     }
 
     @Test("Without a folder for services the programs say what is missing")

@@ -8,7 +8,7 @@ enum Command {
     case dump(paths: [String], place: String?, asJSON: Bool)
     case convert(from: String, to: String, Target, isKeyed: Bool)
     case check(paths: [String], isQuiet: Bool)
-    case interfaces(path: String)
+    case interfaces(address: String)
     case services
 
     /// The target format of a conversion.
@@ -32,7 +32,7 @@ enum Command {
         Usage: distant dump [--json] [--at PLACE] FILE...
                distant convert [--keyed] --to binary|xml|compact|typedstream|json IN OUT
                distant check [--quiet] FILE...
-               distant interfaces PATH
+               distant interfaces ADDRESS
                distant services
                distant help | --help | --version
 
@@ -56,8 +56,9 @@ enum Command {
           check     open each file and say in a line what it is, or what is wrong with it
             --quiet say only what is wrong
           interfaces
-                    connect to the service that listens at the socket PATH, and list its roots with the
-                    messages that they answer
+                    connect to a service, and list its roots with the messages that they answer. ADDRESS is
+                    the path of a socket, the name of a service, or exec:PROGRAM, unix:PATH,
+                    ssh-exec:HOST:COMMAND or ssh-unix:HOST:PATH; a program is started and ended for it
           services  list the services of this user by name: whether they run, with process, program and
                     version of the protocol
 
@@ -105,7 +106,7 @@ enum Command {
             let isQuiet = words.takeFlag("--quiet")
             self = .check(paths: try words.files(), isQuiet: isQuiet)
         case "interfaces":
-            self = .interfaces(path: try words.rest(named: ["the path of a socket"])[0])
+            self = .interfaces(address: try words.rest(named: ["the address of a service"])[0])
         case "services":
             _ = try words.rest(named: [])
             self = .services
@@ -122,7 +123,7 @@ enum Command {
         case .convert(let source, let target, let format, let isKeyed):
             try convert(source, target, format, isKeyed: isKeyed)
         case .check(let paths, let isQuiet): try check(paths, isQuiet: isQuiet)
-        case .interfaces(let path): try interfaces(path)
+        case .interfaces(let address): try interfaces(address)
         case .services: try services()
         }
     }

@@ -134,7 +134,7 @@ struct CommandLineTests {
     func socket() async throws {
         let missing = try await distant("interfaces")
         #expect(missing.status == 2)
-        #expect(missing.errors == "distant: the path of a socket is needed; see distant --help\n")
+        #expect(missing.errors == "distant: the address of a service is needed; see distant --help\n")
         let file = try await distant("interfaces", teams)
         #expect(file.status == 1 && file.errors == "distant: \(teams): the file is not a socket\n")
         let long = scratch.path(String(repeating: "x", count: 150))
