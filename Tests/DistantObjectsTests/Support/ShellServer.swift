@@ -22,24 +22,29 @@ final class ShellServer: Sendable {
 
     let folder: TemporaryFolder
     let port: UInt16
+    /// The address at which it listens.
+    let host: String
     private let process: ChildProcess
     /// The shell, and with it sshd, ends when this does.
     private let input: ChannelEndpoint
 
-    init() async throws {
+    /// - Parameter network: The network in which it runs; nil: this machine's.
+    init(in network: TestNetwork? = nil) async throws {
+        host = network?.address ?? "127.0.0.1"
+        let host = host
         // sshd wants it if it runs as root.
         if geteuid() == 0 { mkdir("/run/sshd", 0o755) }
         let folder = try TemporaryFolder()
         self.folder = folder
         for name in ["host", "user", "wrong"] {
-            try await Self.run("/usr/bin/ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder.path(name))
+            try await Self.run("/usr/bin/ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", folder.path(name)])
         }
         let port = try Self.freePort()
         self.port = port
         try Self.write(
             """
             Port \(port)
-            ListenAddress 127.0.0.1
+            ListenAddress \(host)
             HostKey \(folder.path("host"))
             PidFile \(folder.path("pid"))
             AuthorizedKeysFile \(folder.path("user.pub"))
@@ -52,7 +57,7 @@ final class ShellServer: Sendable {
             """, to: folder.path("sshd.conf"))
         func known(_ key: String) throws -> String {
             let words = String(decoding: systemContents(of: folder.path(key)), as: UTF8.self).split(separator: " ")
-            return "[127.0.0.1]:\(port) \(try #require(words.first)) \(words[1])\n"
+            return "[\(host)]:\(port) \(try #require(words.first)) \(words[1])\n"
         }
         try Self.write(known("host.pub"), to: folder.path("known"))
         try Self.write(known("wrong.pub"), to: folder.path("changed"))
@@ -64,7 +69,7 @@ final class ShellServer: Sendable {
             try Self.write(
                 """
                 Host *
-                  HostName 127.0.0.1
+                  HostName \(host)
                   Port \(port)
                   IdentityFile \(folder.path(key))
                   IdentitiesOnly yes
@@ -77,7 +82,9 @@ final class ShellServer: Sendable {
         (process, input) = try ChildProcess.launch(
             "/bin/sh",
             arguments: [
-                "-c", "\(Self.program) -D -E \"$0/log\" -f \"$0/sshd.conf\" & cat; kill $!; wait", folder.path,
+                "-c",
+                "\(network?.prefix ?? "")\(Self.program) -D -E \"$0/log\" -f \"$0/sshd.conf\" & cat; kill $!; wait",
+                folder.path,
             ], over: .pipes)
         await eventually("sshd listens") { access(folder.path("pid"), F_OK) == 0 }
     }
@@ -120,7 +127,7 @@ final class ShellServer: Sendable {
         #expect(kill(sessions[0], signal) == 0)
     }
 
-    private static func run(_ program: String, _ arguments: String...) async throws {
+    static func run(_ program: String, _ arguments: [String]) async throws {
         let (process, _) = try ChildProcess.launch(program, arguments: arguments)
         let status = await process.waitForExit()
         try #require(status == .exited(0), "\(program) \(arguments)")
@@ -140,19 +147,7 @@ final class LocalPort: Sendable {
     let number: UInt16
 
     init() throws {
-        descriptor = socket(AF_INET, streamSocket, 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let descriptor = descriptor
-        let isBound = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, size) == 0 && getsockname(descriptor, $0, &size) == 0
-            }
-        }
-        number = UInt16(bigEndian: address.sin_port)
-        try #require(isBound)
+        (descriptor, number) = try systemListeningSocket()
     }
 
     deinit { close(descriptor) }

@@ -1,3 +1,6 @@
+import CPortShims
+import Testing
+
 #if canImport(Glibc)
     import Glibc
 
@@ -31,6 +34,49 @@ func systemConnect(_ descriptor: CInt, to path: String) -> Bool {
     }
 }
 
+private func localAddress(_ port: UInt16 = 0) -> sockaddr_in {
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    return address
+}
+
+/// A socket that is bound to a free port of this machine, and its port.
+func systemListeningSocket() throws -> (descriptor: CInt, port: UInt16) {
+    let descriptor = socket(AF_INET, streamSocket, 0)
+    var address = localAddress()
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            bind(descriptor, $0, size) == 0 && getsockname(descriptor, $0, &size) == 0
+        }
+    }
+    try #require(isBound)
+    return (descriptor, UInt16(bigEndian: address.sin_port))
+}
+
+/// A socket that is connected to a port of this machine; negative if nobody listens.
+func systemConnectedSocket(to port: UInt16) -> CInt {
+    let descriptor = socket(AF_INET, streamSocket, 0)
+    var address = localAddress(port)
+    let isConnected = withUnsafeMutablePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+        }
+    }
+    if isConnected { return descriptor }
+    close(descriptor)
+    return -1
+}
+
+/// The next client of a socket, close-on-exec; negative once it is shut down.
+func systemAccept(_ descriptor: CInt) -> CInt {
+    let client = accept(descriptor, nil, nil)
+    if client >= 0 { _ = fcntl(client, F_SETFD, FD_CLOEXEC) }
+    return client
+}
+
 /// Limits the number of descriptors of the process.
 func systemLimitDescriptors(_ count: Int) -> Bool {
     var limit = rlimit(rlim_cur: rlim_t(count), rlim_max: rlim_t(count))
@@ -55,4 +101,11 @@ func systemContents(of path: String) -> [UInt8] {
         guard count > 0 else { return contents }
         contents += chunk[..<count]
     }
+}
+
+/// Two connected sockets.
+func socketPair() throws -> (CInt, CInt) {
+    var ends: [CInt] = [-1, -1]
+    try #require(port_socketpair(&ends) == 0)
+    return (ends[0], ends[1])
 }
