@@ -17,6 +17,7 @@ final class Crasher: Vendable {
         Message("say", Crasher.say)
         Message("note", Crasher.note)
         Message("sleeper", Crasher.sleeper)
+        Message("wanderer", Crasher.wanderer)
         Message("descriptors", Crasher.descriptors)
         Message("variable", Crasher.variable)
         Message("write", Crasher.fill)
@@ -50,11 +51,16 @@ final class Crasher: Vendable {
     }
 
     /// Starts a program that does not end, in the same process group.
-    func sleeper() throws -> Int32 {
+    func sleeper() throws -> Int32 { try start("/bin/sleep", ["100000"]) }
+
+    /// Starts a program that leaves the process group, and does not end.
+    func wanderer() throws -> Int32 { try start("/usr/bin/setsid", ["sleep", "100000"]) }
+
+    private func start(_ path: String, _ arguments: [String]) throws -> Int32 {
         let null = try SystemError.check(open("/dev/null", O_RDWR | O_CLOEXEC))
         defer { close(null) }
         return try Program(
-            path: "/bin/sleep", arguments: ["100000"], descriptors: [(null, 0), (null, 1), (null, 2)]
+            path: path, arguments: arguments, descriptors: [(null, 0), (null, 1), (null, 2)]
         ).start()
     }
 

@@ -170,14 +170,14 @@ struct ListenerPathTests {
         func zombie() async {
             await #expect(processExitsWith: .success) {
                 let (child, _) = try ChildProcess.launch("/bin/sleep", arguments: ["100000"])
-                #expect(!LockHolders.isEnding(child.pid) && !LockHolders.isEnding(getpid()))
+                #expect(!SystemProcesses.isEnding(child.pid) && !SystemProcesses.isEnding(getpid()))
                 var pid: pid_t = 0
                 var words: [UnsafeMutablePointer<CChar>?] = [strdup("/bin/true"), nil]
                 try #require(posix_spawn(&pid, "/bin/true", nil, nil, &words, environ) == 0)
                 var status: Int32 = 0
                 while port_process_look(pid, &status) == 0 { usleep(1_000) }
-                #expect(!LockHolders.isEnding(pid))
-                #expect(port_process_reap(pid, &status) == 1 && LockHolders.isEnding(pid))
+                #expect(!SystemProcesses.isEnding(pid))
+                #expect(port_process_reap(pid, &status) == 1 && SystemProcesses.isEnding(pid))
                 child.kill()
                 _ = await child.waitForExit()
             }

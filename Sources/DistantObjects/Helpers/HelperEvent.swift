@@ -20,14 +20,40 @@ public enum HelperEvent: Sendable {
 
 /// How one process of a ``Helper`` has ended.
 public struct HelperEnd: Sendable {
+    /// The number of the process; nil if it is no process of its own, or was never started.
+    public let pid: Int32?
     /// How the process has ended; nil if it is no process of its own, or was never started.
     public let status: ChildProcess.ExitStatus?
     /// Why, in words.
     public let reason: String
     /// The last lines of its standard error, at most 64 KiB; empty if it is this process's (``HelperOptions/Output/inherited``).
     public let lastErrorLines: String
+    /// The last lines of its standard output, at most 64 KiB, if ``HelperOptions/standardOutput`` has them read.
+    public let lastOutputLines: String
+    /// The processes that it has started, directly or not, and that run on, because they have left its group.
+    ///
+    /// Those of its group are ended with it. They are found on Linux only, and only if they got the variables of its environment.
+    public let leftProcesses: [ChildProcess.LeftProcess]
     /// Whether it has ended in order: it was stopped or restarted by hand, or exited with status 0.
     public let isOrderly: Bool
+
+    init(_ remains: HelperRemains, reason: String, isOrderly: Bool) {
+        pid = remains.pid
+        status = remains.status
+        self.reason = reason
+        lastErrorLines = remains.errorLines
+        lastOutputLines = remains.outputLines
+        leftProcesses = remains.left
+        self.isOrderly = isOrderly
+    }
+}
+
+extension HelperEnd: CustomStringConvertible {
+    /// The reason, and the processes that run on.
+    public var description: String {
+        guard !leftProcesses.isEmpty else { return reason }
+        return "\(reason); it has left behind \(leftProcesses.map { "\($0)" }.joined(separator: ", "))"
+    }
 }
 
 extension HelperEvent: CustomStringConvertible {
@@ -36,7 +62,7 @@ extension HelperEvent: CustomStringConvertible {
         switch self {
         case .started(let pid?): "started as process \(pid)"
         case .started(nil): "started"
-        case .ended(let end): end.reason
+        case .ended(let end): end.description
         case .waiting(let pause): "is started again in \(pause)"
         case .unresponsive(let time): "has not answered for \(time)"
         case .suspended(let signal): "was stopped by \(ChildProcess.ExitStatus.signalled(signal))"

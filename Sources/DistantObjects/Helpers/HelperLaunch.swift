@@ -18,20 +18,22 @@ struct HelperLaunch: Sendable {
             configuration.name = configuration.name ?? (number == 1 ? name : "\(name) (start \(number))")
             // Nothing of a helper stays.
             configuration.exitTimeout = configuration.exitTimeout ?? .seconds(1)
-            let output = try options.standardError.reader()
+            let output = try HelperOutput(options)
             let connection: Connection
             do {
                 connection = try await Connection.launch(
                     path, arguments: options.arguments, environment: options.environment, in: options.directory,
-                    standardError: output?.writing, over: options.transport, options: options.process,
+                    standardError: output.errors?.writing, over: options.transport,
+                    options: output.processOptions(options),
                     configuration: configuration)
             } catch {
-                output?.closeWriting()
-                await output?.finish(on: options.configuration.loop ?? EventLoop.shared)
+                output.closeWriting()
+                await output.finish(on: options.configuration.loop ?? EventLoop.shared)
                 let early = (error as? ConnectionError)?.underlying as? EarlyExit
-                throw FailedStart(error: error, end: nil, status: early?.status, lines: output?.lines)
+                throw FailedStart(
+                    error: error, end: nil, remains: await HelperRemains(of: early?.child, early?.status, output))
             }
-            output?.closeWriting()
+            output.closeWriting()
             return try await instance(number, connection, output, interface)
         }
     }
@@ -40,25 +42,24 @@ struct HelperLaunch: Sendable {
     static func function<I: Interface>(
         _ launch: @escaping @Sendable () async throws -> Connection, _ interface: I.Type
     ) -> HelperLaunch {
-        HelperLaunch { number, _, _ in try await instance(number, launch(), nil, interface) }
+        HelperLaunch { number, _, _ in
+            try await instance(number, launch(), nil, interface)
+        }
     }
 
     private static func instance<I: Interface>(
-        _ number: Int, _ connection: Connection, _ output: ErrorOutput?, _ interface: I.Type
+        _ number: Int, _ connection: Connection, _ output: HelperOutput?, _ interface: I.Type
     ) async throws -> Supervisor.Instance {
+        let output = output ?? HelperOutput(of: connection.child)
         do {
             let root = try await connection.root(as: interface)
             return Supervisor.Instance(
-                number: number, connection: connection, root: root.object,
-                output: output ?? connection.child?.session?.errors)
+                number: number, connection: connection, root: root.object, output: output)
         } catch {
             // What a helper has that is gone says more than the look-up that has found it gone.
             let end = await connection.ended(timeout: .milliseconds(100))
             await connection.close()
-            await output?.finish(on: connection.loop)
-            let status = connection.child?.exitStatus.flatMap { connection.child?.ofPeer($0) }
-            let lines = output?.lines ?? connection.child?.lastErrorLines
-            throw FailedStart(error: error, end: end, status: status, lines: lines)
+            throw FailedStart(error: error, end: end, remains: await HelperRemains(of: connection, output))
         }
     }
 }
@@ -67,9 +68,7 @@ struct HelperLaunch: Sendable {
 struct FailedStart: Error {
     let error: any Error
     let end: ConnectionEnd?
-    let status: ChildProcess.ExitStatus?
-    /// What it has written to its standard error, if that is kept.
-    let lines: String?
+    let remains: HelperRemains
 }
 
 extension ConnectionEnd {
@@ -124,9 +123,10 @@ extension Supervision.End {
         case (.transport, _) where (known.underlying as? TransportError)?.isLasting ?? false:
             self = .hopeless("\(known)")
         case (.protocolViolation, _): self = .violation(known.message)
-        case (_, let end?): self = Self(end, failed?.status, silence: nil)
+        case (_, let end?): self = Self(end, failed?.remains.status, silence: nil)
         case (_, nil):
-            self = failed?.status == .exited(Self.statusOfNoRestart) ? .hopeless("\(known)") : .failed("\(known)")
+            self =
+                failed?.remains.status == .exited(Self.statusOfNoRestart) ? .hopeless("\(known)") : .failed("\(known)")
         }
     }
 }

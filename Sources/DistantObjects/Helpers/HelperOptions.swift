@@ -8,9 +8,9 @@ public import PortTransport
 
 /// What a ``Helper`` gets besides its program's name.
 public struct HelperOptions: Sendable {
-    /// Where a helper's standard error goes.
+    /// Where a standard stream of a helper goes.
     public enum Output: Sendable, Hashable {
-        /// To the standard error of this process.
+        /// To the same stream of this process.
         case inherited
         /// To the standard error of this process, each line after a prefix and a space.
         case prefixed(String)
@@ -40,8 +40,14 @@ public struct HelperOptions: Sendable {
     public var process = ChildProcess.Options()
     /// Where its standard error goes.
     ///
-    /// Default: `inherited`. Its standard output goes there, too, unless `process` says otherwise.
+    /// Default: `inherited`. Its standard output goes there, too, unless `standardOutput` or `process` says otherwise.
     public var standardError = Output.inherited
+    /// Where its standard output goes; nil, the default: where its standard error goes.
+    ///
+    /// With a prefix its lines go to the standard error of this process, too. What is kept of it comes as
+    /// ``HelperEnd/lastOutputLines``. It has no effect if `process.standardOutput` is set. Over pipes the standard output is the
+    /// connection's, and a start with either is refused.
+    public var standardOutput: Output?
     /// The configuration of its connections.
     ///
     /// `exitTimeout`, here 5 seconds by default, is how long a helper may take to exit after its connection was closed in order; one
@@ -61,23 +67,6 @@ public struct HelperOptions: Sendable {
     public init() {
         configuration = Connection.Configuration()
         configuration.exitTimeout = .seconds(5)
-    }
-}
-
-extension HelperOptions.Output {
-    /// Reads what a helper writes; nil if it writes to this process's standard error itself.
-    ///
-    /// - Throws: `ConnectionError.transport` if the system has no pipe or thread left.
-    func reader() throws -> ErrorOutput? {
-        let prefix: String?
-        switch self {
-        case .inherited: return nil
-        case .prefixed(let text): prefix = text
-        case .kept: prefix = nil
-        }
-        do { return try ErrorOutput(prefix: prefix) } catch {
-            throw ConnectionError(.transport, error.message, context: "standard error", underlying: error)
-        }
     }
 }
 

@@ -8,7 +8,7 @@ final class Supervisor: PlaceSource {
         let number: Int
         let connection: Connection
         let root: DistantObject
-        let output: ErrorOutput?
+        let output: HelperOutput
     }
 
     private struct State {
@@ -177,8 +177,8 @@ final class Supervisor: PlaceSource {
             return true
         }
         guard isWanted else {
-            let status = await Self.end(instance)
-            return ended(.orderly, true, status, instance.output?.lines)
+            let remains = await Self.end(instance)
+            return ended(.orderly, true, remains)
         }
         events.report(.started(pid: instance.connection.child?.pid))
         _ = instance.connection.add { [weak self] end in self?.connectionEnded(instance, end) }
@@ -189,7 +189,7 @@ final class Supervisor: PlaceSource {
     private func failedToStart(_ error: any Error) {
         let failed = error as? FailedStart
         let isWanted = state.withLock { $0.supervision.isEndWanted }
-        ended(Supervision.End(startingFailed: error), isWanted, failed?.status, failed?.lines)
+        ended(Supervision.End(startingFailed: error), isWanted, failed?.remains ?? HelperRemains())
     }
 
     // MARK: The end of a process
@@ -201,21 +201,18 @@ final class Supervisor: PlaceSource {
             return (wasSilent, state.supervision.isEndWanted && end.isOrderly)
         }
         Task(executorPreference: loop) { [self] in
-            let status = await Self.end(instance, isExpected: end.isOrderly)
+            let remains = await Self.end(instance, isExpected: end.isOrderly)
             let silence = wasSilent ? options.unresponsiveAfter : nil
-            ended(Supervision.End(end, status, silence: silence), isWanted, status, instance.output?.lines)
+            ended(Supervision.End(end, remains.status, silence: silence), isWanted, remains)
         }
     }
 
     /// Notes the end of a process, or that it could not be started, and starts the next one.
     ///
     /// - Parameter isWanted: Whether it has ended because the helper was stopped or restarted. One that has died just before that has not.
-    private func ended(
-        _ end: Supervision.End, _ isWanted: Bool, _ status: ChildProcess.ExitStatus?, _ lines: String?
-    ) {
+    private func ended(_ end: Supervision.End, _ isWanted: Bool, _ remains: HelperRemains) {
         let isOrderly = if case .orderly = end { true } else { isWanted }
-        events.report(
-            .ended(HelperEnd(status: status, reason: end.text, lastErrorLines: lines ?? "", isOrderly: isOrderly)))
+        events.report(.ended(HelperEnd(remains, reason: end.text, isOrderly: isOrderly)))
         let (next, waiters) = state.withLock { state in
             state.isLive = false
             state.starting = nil
@@ -247,12 +244,11 @@ final class Supervisor: PlaceSource {
     ///
     /// - Parameter isExpected: Whether the process has been told to end, and has the time of its options for it.
     @discardableResult
-    private static func end(_ instance: Instance, isExpected: Bool = true) async -> ChildProcess.ExitStatus? {
+    private static func end(_ instance: Instance, isExpected: Bool = true) async -> HelperRemains {
         let connection = instance.connection
         if !isExpected { await connection.child?.end(within: patience, on: connection.loop) }
         await connection.close()
-        await instance.output?.finish(on: connection.loop)
-        return connection.child?.exitStatus.flatMap { connection.child?.ofPeer($0) }
+        return await HelperRemains(of: connection, instance.output)
     }
 
     // MARK: Restarting and stopping

@@ -35,7 +35,8 @@ extension ChildProcess {
         for (name, value) in added { changes[Array(name.utf8)] = Array(value.utf8) }
         changes.merge(options.environmentBytes) { _, bytes in bytes }
         for (name, value) in own { changes[Array(name.utf8)] = Array(value.utf8) }
-        let dropped = Set([channelVariable, launcherVariable, descriptorsVariable].map { Array($0.utf8) })
+        let dropped = Set(
+            [channelVariable, launcherVariable, descriptorsVariable, launchVariable].map { Array($0.utf8) })
 
         var strings = SystemStrings()
         try ProcessEnvironment.forEach { variable throws(TransportError) in

@@ -17,7 +17,7 @@ extension ChildProcess {
         _ shell: SecureShell, loop: EventLoop = .shared
     ) throws(TransportError) -> (ChildProcess, ChannelEndpoint) {
         let arguments = try shell.arguments(by: nil)
-        let errors = try ErrorOutput(prefix: nil)
+        let errors = try ProcessOutput(prefix: nil)
         defer { errors.closeWriting() }
         return try launch(
             inSearchPath("ssh"), arguments: arguments, environment: language, standardError: errors.writing,
@@ -35,7 +35,7 @@ extension ChildProcess {
     ) throws(TransportError) -> ChildProcess {
         let words = try arguments(inSearchPath("ssh"), shell.arguments(by: local), Options())
         let variables = try variables(language, Options(), own: [:])
-        let errors = try ErrorOutput(prefix: nil)
+        let errors = try ProcessOutput(prefix: nil)
         defer { errors.closeWriting() }
         let (reading, writing) = try ChannelEndpoint.pipeDescriptors()
         defer { port_close(reading) }

@@ -41,6 +41,8 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
 
     /// The process's number.
     public let pid: Int32
+    /// The value of its `launchVariable`; nil for a program that is meant to go on without this process.
+    let launchName: String?
     /// Whether the rest of its group is killed when it has ended.
     private let endsGroup: Bool
     /// What belongs to it if it is `ssh`.
@@ -52,8 +54,9 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
     private var exit: ExitStatus?
     private var watchers: [@Sendable (ExitStatus) -> Void] = []
 
-    init(pid: Int32, endsGroup: Bool, session: SecureShellSession? = nil) {
+    init(pid: Int32, launchName: String? = nil, endsGroup: Bool, session: SecureShellSession? = nil) {
         self.pid = pid
+        self.launchName = launchName
         self.session = session
         self.endsGroup = endsGroup
         descriptor = port_process_descriptor(pid)
@@ -85,6 +88,8 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
         let passed = try PassedNames(options.descriptors, first: isPair ? 4 : 3)
         var own = passed.variables
         own[channelVariable] = isPair ? "fd:3" : "stdio"
+        let launchName = launchName()
+        own[launchVariable] = launchName
         if options.endsWithLauncher { own[launcherVariable] = "\(getpid())" }
         let words = try self.arguments(path, arguments, options)
         let variables = try self.variables(environment, options, own: own)
@@ -98,7 +103,8 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
             name, words, variables, in: directory, streams + (isPair ? theirs : []) + further,
             options.sharesProcessGroup ? PORT_GROUP_SHARED : PORT_GROUP_OWN)
         let child = ChildProcess(
-            pid: pid, endsGroup: options.endsGroup && !options.sharesProcessGroup, session: session)
+            pid: pid, launchName: launchName, endsGroup: options.endsGroup && !options.sharesProcessGroup,
+            session: session)
         child.watch(loop)
         return (child, mine)
     }

@@ -157,7 +157,7 @@ struct ListenerLock {
             if port_lock_file(descriptor) == 0 { return true }
             let number = errno
             guard number == EWOULDBLOCK, let holder = holder(read(descriptor)), holder.pid != getpid(),
-                LockHolders.isEnding(holder.pid)
+                SystemProcesses.isEnding(holder.pid)
             else {
                 errno = number
                 return false

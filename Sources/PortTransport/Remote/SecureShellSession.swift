@@ -5,11 +5,11 @@ internal import Synchronization
 package final class SecureShellSession: Sendable {
     package let shell: SecureShell
     /// What it writes to its standard error.
-    package let errors: ErrorOutput
+    package let errors: ProcessOutput
     /// The writing end of a pipe with whose end ssh ends; -1 if there is none any more.
     private let leash: Mutex<CInt>
 
-    init(_ shell: SecureShell, _ errors: ErrorOutput, leash: CInt) {
+    init(_ shell: SecureShell, _ errors: ProcessOutput, leash: CInt) {
         self.shell = shell
         self.errors = errors
         self.leash = Mutex(leash)

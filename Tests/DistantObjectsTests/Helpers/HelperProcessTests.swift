@@ -21,6 +21,7 @@ struct CrasherInterface: Interface {
     let say = Signature<Void, String>("say")
     let note = Signature<String, String, String, Int32>("note")
     let sleeper = Signature<Int32>("sleeper")
+    let wanderer = Signature<Int32>("wanderer")
     let descriptors = Signature<[Int32], Int32>("descriptors")
     let variable = Signature<String?, String>("variable")
     let write = Signature<Int32, [UInt8], String>("write")
@@ -40,7 +41,7 @@ final class EventLog: Sendable {
 
 @Suite("Helpers in processes", .bounded())
 struct HelperProcessTests {
-    private func helper(
+    func helper(
         _ ways: String..., restart policy: RestartPolicy = .onFailure(limit: 1_000, backoff: .zero ... .zero),
         _ change: (inout HelperOptions) -> Void = { _ in }
     ) throws -> Helper<CrasherInterface> {
@@ -54,7 +55,7 @@ struct HelperProcessTests {
     }
 
     /// Whether a process of that number exists, other than as a zombie.
-    private func exists(_ pid: Int32) -> Bool {
+    func exists(_ pid: Int32) -> Bool {
         guard let stat = FileManager.default.contents(atPath: "/proc/\(pid)/stat") else { return false }
         return !(String(decoding: stat, as: UTF8.self).split(separator: ")").last?.hasPrefix(" Z") ?? false)
     }

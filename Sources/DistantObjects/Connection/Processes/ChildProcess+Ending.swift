@@ -56,13 +56,13 @@ extension ChildProcess {
         case (.closed, .exited(let status)?):
             return ConnectionError(
                 .closed, "the program ended with status \(status) before it was connected with Connection.parent()",
-                context: error.context, underlying: EarlyExit(status: .exited(status)))
+                context: error.context, underlying: EarlyExit(child: self, status: .exited(status)))
         case (.closed, .signalled(let signal)?) where signal != SIGTERM:
             return ConnectionError(
                 .closed,
                 "the program was ended by \(ExitStatus.signalled(signal)) "
                     + "before it was connected with Connection.parent()",
-                context: error.context, underlying: EarlyExit(status: .signalled(signal)))
+                context: error.context, underlying: EarlyExit(child: self, status: .signalled(signal)))
         case (.protocolViolation, _) where transport == .pipes:
             return ConnectionError(
                 .protocolViolation,

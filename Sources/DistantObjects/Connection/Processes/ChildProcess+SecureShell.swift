@@ -122,7 +122,7 @@ extension ChildProcess {
                 default: "ssh to \(host) was ended by \(status)"
                 }
             return ConnectionError(
-                .closed, meaning + said, context: known.context, underlying: EarlyExit(status: status))
+                .closed, meaning + said, context: known.context, underlying: EarlyExit(child: self, status: status))
         case (.protocolViolation, _):
             return ConnectionError(
                 .protocolViolation,

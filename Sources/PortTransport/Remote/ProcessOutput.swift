@@ -7,11 +7,11 @@ internal import Synchronization
     internal import Darwin
 #endif
 
-/// What a process writes to its standard error, if this process reads it.
+/// What a process writes to its standard error or output, if this process reads it.
 ///
 /// A thread reads it, and ends after the process. Dispatch's channels end the program at times when several are closed at once (Swift
 /// 6.3.1, Linux).
-package final class ErrorOutput: Sendable {
+package final class ProcessOutput: Sendable {
     private struct State {
         var writing: CInt
         /// The last bytes of all that was read.
@@ -60,19 +60,19 @@ package final class ErrorOutput: Sendable {
         let failure = port_thread_start(
             { context in
                 guard let context else { return nil }
-                Unmanaged<ErrorOutput>.fromOpaque(context).takeRetainedValue().read()
+                Unmanaged<ProcessOutput>.fromOpaque(context).takeRetainedValue().read()
                 return nil
-            }, retained.toOpaque(), "distant-errors")
+            }, retained.toOpaque(), "distant-output")
         guard failure != 0 else { return }
         retained.release()
         port_close(reading)
         closeWriting()
-        throw .system("starting a thread for the errors of a process", failure)
+        throw .system("starting a thread for the output of a process", failure)
     }
 
     deinit { closeWriting() }
 
-    /// The end that becomes the process's standard error.
+    /// The end that becomes a standard stream of the process.
     package var writing: CInt { state.withLock { $0.writing } }
 
     /// The last lines, at most 64 KiB.
