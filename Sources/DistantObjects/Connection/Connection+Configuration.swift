@@ -85,7 +85,11 @@ extension Connection {
         /// The name of this program that the peer gets.
         ///
         /// Default: the name of the executable.
-        public var programName = CommandLine.arguments.first.map { String($0.split(separator: "/").last ?? "") } ?? ""
+        public var programName = ConnectionProgram.ofThisProcess.name
+        /// The version of this program that the peer gets, in your own words; at most 128 bytes are sent.
+        ///
+        /// Default: empty. The peer finds it in its event `opened`, and its accept rule can decide by it.
+        public var programVersion = ""
 
         /// For a connection that the library has opened within this process; else nil.
         package var loopback: LoopbackKind?
@@ -175,7 +179,9 @@ extension Connection {
         /// The settings of a configuration whose limits are in range.
         static func of(_ configuration: Configuration) -> OpenSettings {
             let conversation = ConversationSettings.of(
-                configuration.limits, sharesMemoryWhen: configuration.sharesMemory ? configuration.usedBusy : nil,
+                configuration.limits,
+                ConnectionProgram(name: configuration.programName, version: configuration.programVersion),
+                sharesMemoryWhen: configuration.sharesMemory ? configuration.usedBusy : nil,
                 window: configuration.window)
             let isPlain =
                 conversation === plain.conversation && configuration.onEvent == nil
@@ -194,15 +200,26 @@ extension Connection {
     /// Whether threads that wait for the peer poll before they sleep.
     public typealias Polling = ConnectionPolling
 
-    /// Decides whether to accept a connection, by the peer's credentials.
+    /// Decides whether to accept a connection, by the peer's credentials and the program that it says it is.
     public struct AcceptRule: Sendable {
-        let decide: @Sendable (PeerCredentials?) -> String?
+        let decide: @Sendable (PeerCredentials?, ConnectionProgram) -> String?
 
         /// Makes a custom rule.
         ///
         /// - Parameter decide: Gets the peer's credentials (`nil` over pipes). Returns `nil` to accept, or the reason for a
         ///   refusal, which is sent to the peer. Called on the loop's thread.
         public init(_ decide: @escaping @Sendable (PeerCredentials?) -> String?) {
+            self.decide = { peer, _ in decide(peer) }
+        }
+
+        /// Makes a custom rule that also looks at the program.
+        ///
+        /// With it a tool refuses a helper that is older than itself, or a service an old client. The program's name and
+        /// version are its own claim, so they do not replace the credentials.
+        ///
+        /// - Parameter decide: Gets the peer's credentials (`nil` over pipes), and what it says of its program. Returns `nil` to
+        ///   accept, or the reason for a refusal, which is sent to the peer. Called on the loop's thread.
+        public init(_ decide: @escaping @Sendable (PeerCredentials?, ConnectionProgram) -> String?) {
             self.decide = decide
         }
 

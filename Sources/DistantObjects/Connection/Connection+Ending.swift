@@ -227,7 +227,7 @@ extension Connection {
     package func ended(_ reason: ChannelEnd) {
         let end = failCalls(reason, onLoop: true)
         channel.signalBlockingReaders()
-        if !state.withLock({ $0.session.handshake.endsWithRule }) { handshakeEnded(byEnd: end) }
+        if !state.withLock({ $0.session.handshake.hasPeersHello }) { handshakeEnded(byEnd: end) }
         var work = tearDown()
         guard case .lost = end, let child else {
             work.append(.ended(end))

@@ -71,7 +71,7 @@ extension Connection {
         if settings.onEvent != nil { LoopWatch.shared.add(self) }
         handshakeEnded(nil)
         channel.start(self)
-        reportOnLoop(.opened(peer: channel.peer, name: configuration.programName))
+        reportOnLoop(.opened(peer: channel.peer, settings.conversation.program))
         keepAlive(every: configuration.keepalive)
         if settings.loopback == nil { checkWhetherDropped() } else { closeOnceUnused() }
     }

@@ -346,8 +346,7 @@ extension Connection: LoopUser {
         channel.start(self)
         if isInitiator {
             let canShare = channel.canShare
-            let name = life.withLock { $0.opening?.configuration.value.programName } ?? ""
-            state.withLock { $0.session.writeHello(name, isInitiator: true, sharesMemory: canShare) }
+            state.withLock { $0.session.writeHello(isInitiator: true, sharesMemory: canShare) }
             channel.setNeedsFlush()
         }
         let timeout = max(limit ?? .zero, settings.handshakeTimeout)

@@ -121,18 +121,16 @@ extension Connection: FrameHandler {
     }
 
     /// Asks the accept rule, which is user code, without any lock.
-    func decideOnPeer(calledBy peerName: String) {
+    func decide(on program: ConnectionProgram) {
         // Nil if the handshake has ended without this peer.
         guard let configuration = life.withLock({ $0.opening?.configuration.value }) else { return }
-        if let reason = configuration.accept.decide(channel.peer) {
+        if let reason = configuration.accept.decide(channel.peer, program) {
             transition { state, actions in state.refusePeer(reason, &actions) }
             handshakeEnded(byEnd: .refusedHere(reason))
             return endAfterGoodbye(.refusedHere(reason))
         }
         let canShare = channel.canShare
-        let (hasCalls, end) = state.withLock { state in
-            state.acceptPeer(configuration.programName, sharesMemory: canShare)
-        }
+        let (hasCalls, end) = state.withLock { state in state.acceptPeer(sharesMemory: canShare) }
         if hasCalls { loop.perform { self.drain() } }
         if let end {
             // A peer that closes in order after its Hello had accepted this side, if this side has opened the connection.
@@ -140,7 +138,7 @@ extension Connection: FrameHandler {
             return handshakeEnded(byEnd: end)
         }
         channel.setNeedsFlush()
-        report(.opened(peer: channel.peer, name: peerName))
+        report(.opened(peer: channel.peer, program))
         handshakeEnded(nil)
         keepAlive(every: configuration.keepalive)
         checkWhetherDropped()
@@ -244,8 +242,8 @@ extension Connection {
             loop.cancelTimer(token)
         case .event(let event):
             report(event)
-        case .decideOnPeer(let name):
-            decideOnPeer(calledBy: name)
+        case .decideOnPeer(let program):
+            decide(on: program)
         case .peerSaidGoodbye:
             peerSaidGoodbye()
         case .closeIfIdle:

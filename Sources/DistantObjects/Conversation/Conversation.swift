@@ -52,11 +52,11 @@ struct Conversation<Host: ConversationHost>: ~Copyable {
     mutating func receive(
         _ hello: HelloFrame, _ host: Host, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) {
-        try session.handshake.receive(hello, isInitiator: host.isInitiator)
+        try session.handshake.receive(hello, isInitiator: host.isInitiator, session.settings.program)
         session.credit.begin(session.handshake.grants, runningCalls: session.limits.runningCalls)
         // By its Hello the peer has accepted this side, and may call from now on.
         if host.isInitiator { session.life.enter(.open) }
-        actions.append(.decideOnPeer(name: hello.name))
+        actions.append(.decideOnPeer(hello.program))
     }
 
     /// Refuses the peer, as the accept rule decided.
@@ -69,14 +69,13 @@ struct Conversation<Host: ConversationHost>: ~Copyable {
     /// Accepts the peer, as the accept rule decided.
     ///
     /// - Returns: Whether calls wait to be started, and how the connection has ended meanwhile; nil if it has not.
-    mutating func acceptPeer(_ programName: String, sharesMemory: Bool) -> (hasCalls: Bool, end: ConnectionEnd?) {
+    mutating func acceptPeer(sharesMemory: Bool) -> (hasCalls: Bool, end: ConnectionEnd?) {
         if phase == .handshake {
-            session.writeHello(programName, isInitiator: false, sharesMemory: sharesMemory)
+            session.writeHello(isInitiator: false, sharesMemory: sharesMemory)
             session.life.enter(.open)
         }
-        let end = session.life.verdict
-        session.handshake.decision = end == nil ? .accepted : .acceptedAfterEnd
-        return (!serving.ready.isEmpty, end)
+        session.handshake.decision = .accepted
+        return (!serving.ready.isEmpty, session.life.verdict)
     }
 
     // MARK: Two ends in one process
@@ -87,7 +86,8 @@ struct Conversation<Host: ConversationHost>: ~Copyable {
         return PeerGrants(
             HelloFrame(
                 Features.all.subtracting(.ofSharedMemory), queuedCalls: limits.queuedCalls,
-                runningCalls: limits.runningCalls, message: limits.message, name: ""))
+                runningCalls: limits.runningCalls, message: limits.message,
+                ConnectionProgram(name: "", version: "")))
     }
 
     /// Opens the conversation without a handshake.

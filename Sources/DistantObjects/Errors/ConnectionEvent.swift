@@ -31,6 +31,7 @@ public struct ConnectionEvent: Sendable {
         let code: Code
         let peer: PeerCredentials?
         let name: String?
+        let programVersion: String?
         let frameNumber: UInt64?
         let threadCount: Int?
         let error: (any Error)?
@@ -38,12 +39,13 @@ public struct ConnectionEvent: Sendable {
         let exitStatus: ChildProcess.ExitStatus?
 
         init(
-            _ code: Code, peer: PeerCredentials?, name: String?, frameNumber: UInt64?, threadCount: Int?,
-            error: (any Error)?, end: ConnectionEnd?, exitStatus: ChildProcess.ExitStatus?
+            _ code: Code, peer: PeerCredentials?, name: String?, programVersion: String?, frameNumber: UInt64?,
+            threadCount: Int?, error: (any Error)?, end: ConnectionEnd?, exitStatus: ChildProcess.ExitStatus?
         ) {
             self.code = code
             self.peer = peer
             self.name = name
+            self.programVersion = programVersion
             self.frameNumber = frameNumber
             self.threadCount = threadCount
             self.error = error
@@ -55,12 +57,13 @@ public struct ConnectionEvent: Sendable {
     private let storage: Storage
 
     private init(
-        _ code: Code, peer: PeerCredentials? = nil, name: String? = nil, frameNumber: UInt64? = nil,
-        threadCount: Int? = nil, error: (any Error)? = nil, end: ConnectionEnd? = nil,
+        _ code: Code, peer: PeerCredentials? = nil, name: String? = nil, programVersion: String? = nil,
+        frameNumber: UInt64? = nil, threadCount: Int? = nil, error: (any Error)? = nil, end: ConnectionEnd? = nil,
         exitStatus: ChildProcess.ExitStatus? = nil
     ) {
         storage = Storage(
-            code, peer: peer, name: name, frameNumber: frameNumber, threadCount: threadCount, error: error, end: end,
+            code, peer: peer, name: name, programVersion: programVersion, frameNumber: frameNumber,
+            threadCount: threadCount, error: error, end: end,
             exitStatus: exitStatus)
     }
 
@@ -70,6 +73,8 @@ public struct ConnectionEvent: Sendable {
     public var peer: PeerCredentials? { storage.peer }
     /// The name of the peer's program, or of the message.
     public var name: String? { storage.name }
+    /// The version of the peer's program, in its own words; empty if it gives none.
+    public var programVersion: String? { storage.programVersion }
     /// The number of the frame of a one-way message, which tells two failures on one connection apart.
     public var frameNumber: UInt64? { storage.frameNumber }
     /// The number of threads that run methods which block.
@@ -83,7 +88,7 @@ public struct ConnectionEvent: Sendable {
 }
 
 extension ConnectionEvent.Code {
-    /// The handshake is done; `peer`, and `name` of the peer's program.
+    /// The handshake is done; `peer`, and `name` and `programVersion` of the peer's program.
     public static let opened = Self(rawValue: "opened")
     /// A one-way message that the peer sent failed in this process; its `name`, and `error`.
     public static let oneWayFailedHere = Self(rawValue: "oneWayFailedHere")
@@ -132,7 +137,8 @@ extension ConnectionEvent: CustomStringConvertible {
     /// The code and the properties that are set.
     public var description: String {
         let details: [String?] = [
-            name, peer.map { "peer pid \($0.pid), uid \($0.uid)" }, frameNumber.map { "frame \($0)" },
+            programVersion.map { ConnectionProgram(name: name ?? "", version: $0).description } ?? name,
+            peer.map { "peer pid \($0.pid), uid \($0.uid)" }, frameNumber.map { "frame \($0)" },
             threadCount.map { "\($0) threads" }, error.map { "\($0)" }, end?.description,
             exitStatus.map { "\($0)" },
         ]
@@ -142,7 +148,9 @@ extension ConnectionEvent: CustomStringConvertible {
 }
 
 extension ConnectionEvent {
-    static func opened(peer: PeerCredentials?, name: String) -> Self { Self(.opened, peer: peer, name: name) }
+    static func opened(peer: PeerCredentials?, _ program: ConnectionProgram) -> Self {
+        Self(.opened, peer: peer, name: program.name, programVersion: program.version)
+    }
 
     static func oneWayFailedHere(message: String, _ error: any Error) -> Self {
         Self(.oneWayFailedHere, name: message, error: error)

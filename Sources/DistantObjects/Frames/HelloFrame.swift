@@ -2,22 +2,26 @@
 struct HelloFrame: FrameContent {
     static let kind = FrameKind.hello
 
-    let features: Features
+    /// The version of the protocol; the other fields are those of this one.
+    let version: UInt64
+    private(set) var features: Features = []
     /// Calls of the receiver that may wait to be started.
-    let queuedCalls: UInt64
+    private(set) var queuedCalls: UInt64 = 0
     /// One-way messages of the receiver that may run, if they have their own credit.
-    let runningCalls: UInt64
+    private(set) var runningCalls: UInt64 = 0
     /// Bytes of the largest message that the sender takes.
-    let message: UInt64
-    /// The name of the sender's program.
-    let name: String
+    private(set) var message: UInt64 = 0
+    private(set) var program = ConnectionProgram(name: "", version: "")
 
-    init(_ features: Features, queuedCalls: Int, runningCalls: Int, message: Int, name: String) {
+    init(_ features: Features, queuedCalls: Int, runningCalls: Int, message: Int, _ program: ConnectionProgram) {
+        version = ProtocolLimits.version
         self.features = features
         self.queuedCalls = UInt64(queuedCalls)
         self.runningCalls = UInt64(runningCalls)
         self.message = UInt64(message)
-        self.name = name.cut(toBytes: ProtocolLimits.nameBytes)
+        self.program = ConnectionProgram(
+            name: program.name.cut(toBytes: ProtocolLimits.nameBytes),
+            version: program.version.cut(toBytes: ProtocolLimits.versionBytes))
     }
 
     init(reading reader: inout WireReader) throws(ProtocolViolation) {
@@ -25,30 +29,35 @@ struct HelloFrame: FrameContent {
         guard magic.elementsEqual(ProtocolLimits.magic) else {
             throw ProtocolViolation(.incompatible, "the peer does not speak the Distant Objects protocol")
         }
-        let version = try reader.number()
-        guard version == ProtocolLimits.version else {
-            throw ProtocolViolation(
-                .incompatible,
-                "the peer speaks protocol version \(version), this side version \(ProtocolLimits.version)")
-        }
-        features = Features(rawValue: try reader.number())
-        queuedCalls = try reader.number()
-        runningCalls = try reader.number()
-        message = max(ProtocolLimits.smallestMessage, try reader.number())
-        name = try reader.text(limit: ProtocolLimits.nameBytes)
-        guard queuedCalls >= 1 else {
-            throw ProtocolViolation(.malformed, "the peer grants no calls at all")
+        version = try reader.number()
+        do { try readFields(&reader) } catch {
+            // Another version is refused for that, whatever else it says.
+            guard version != ProtocolLimits.version else { throw error }
         }
         // Skips fields that a later version adds.
     }
 
+    private mutating func readFields(_ reader: inout WireReader) throws(ProtocolViolation) {
+        features = Features(rawValue: try reader.number())
+        queuedCalls = try reader.number()
+        runningCalls = try reader.number()
+        message = max(ProtocolLimits.smallestMessage, try reader.number())
+        let name = try reader.text(limit: ProtocolLimits.nameBytes)
+        program = ConnectionProgram(
+            name: name, version: reader.remaining == 0 ? "" : try reader.text(limit: ProtocolLimits.versionBytes))
+        guard queuedCalls >= 1 else {
+            throw ProtocolViolation(.malformed, "the peer grants no calls at all")
+        }
+    }
+
     func append(to outbox: inout Outbox) {
         for byte in ProtocolLimits.magic { outbox.append(byte: byte) }
-        outbox.append(ProtocolLimits.version)
+        outbox.append(version)
         outbox.append(features.rawValue)
         outbox.append(queuedCalls)
         outbox.append(runningCalls)
         outbox.append(message)
-        outbox.append(name)
+        outbox.append(program.name)
+        if !program.version.isEmpty { outbox.append(program.version) }
     }
 }

@@ -1,8 +1,8 @@
-import CPortShims
 import Dispatch
-import DistantObjects
 import TestSupport
 import Testing
+
+@testable import DistantObjects
 
 #if canImport(Glibc)
     import Glibc
@@ -21,14 +21,6 @@ struct OpeningTests {
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
-    private static func socketPair() throws -> (CInt, CInt) {
-        var ends: (CInt, CInt) = (-1, -1)
-        try withUnsafeMutablePointer(to: &ends) { ends in
-            try ends.withMemoryRebound(to: CInt.self, capacity: 2) { try #require(port_socketpair($0) == 0) }
-        }
-        return ends
-    }
-
     @Test("In a cancelled task each way to open a connection throws CancellationError")
     func cancelledBeforeInOpening() async throws {
         let place = try TemporaryFolder()
@@ -39,7 +31,7 @@ struct OpeningTests {
             try await Connection.launch("/bin/sh", arguments: ["-c", "exec sleep 1000"], configuration: .patient)
         }
         await Self.cancelled {
-            let ends = try Self.socketPair()
+            let ends = try socketPair()
             defer { close(ends.1) }
             return try await Connection.adopt(socket: ends.0, isInitiator: true, configuration: .patient)
         }
@@ -63,7 +55,7 @@ struct OpeningTests {
 
     @Test("Opening ends with CancellationError when its task is cancelled while the peer is silent")
     func cancelledMeanwhile() async throws {
-        let ends = try Self.socketPair()
+        let ends = try socketPair()
         let task = Task { try await Connection.adopt(socket: ends.0, isInitiator: true, configuration: .patient) }
         let peer = RawPeer(descriptor: ends.1)
         #expect(try await onThread { peer.read()?.kind } == 1)
@@ -128,6 +120,32 @@ struct OpeningTests {
             }
             await serving.value
         }
+        listener.close()
+    }
+
+    @Test("A connection that ends while its opening is reported was opened all the same")
+    func endsDuringEvent() async throws {
+        let folder = try TemporaryFolder()
+        let listener = try Listener(at: .path(folder.socket), configuration: .patient)
+        let serving = Task {
+            var iterator = listener.makeAsyncIterator()
+            await iterator.next()?.close()
+        }
+        var configuration = Connection.Configuration.patient
+        // The event blocks its thread, so another one notices the end.
+        configuration.onEvent = { event in
+            guard event.code == .opened, let connection = Connection.current else { return }
+            let limit = ContinuousClock.now + TestTimeout.wait
+            while connection.state.withLock({ $0.session.life.verdict == nil }), ContinuousClock.now < limit {
+                usleep(1_000)
+            }
+        }
+        let connection = try await Connection.open(.path(folder.socket), configuration: configuration)
+        guard case .closedByPeer = await connection.ended else {
+            Issue.record("the connection has ended otherwise")
+            return
+        }
+        await serving.value
         listener.close()
     }
 

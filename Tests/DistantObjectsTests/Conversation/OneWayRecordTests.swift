@@ -136,7 +136,7 @@ struct OneWayRecordTests {
     @Test("A peer that grants more credit than is used is taken at its word only up to a bound")
     func creditInOneWayRecord() throws {
         let client = StateSide(isInitiator: true)
-        client.state.session.writeHello("client", isInitiator: true, sharesMemory: false)
+        client.state.session.writeHello(isInitiator: true, sharesMemory: false)
         try client.receive(StateFrame(.hello, bytes: RawPeer.greeting(runningCalls: 1 << 40, features: 4)))
         #expect(client.state.session.handshake.grants.runningCalls == 1 << 20)
     }

@@ -21,9 +21,9 @@ struct StateHandshakeTests {
     func refusalInStateHandshake() throws {
         let client = StateSide(isInitiator: true)
         let server = StateSide(isInitiator: false)
-        client.state.session.writeHello("client", isInitiator: true, sharesMemory: false)
+        client.state.session.writeHello(isInitiator: true, sharesMemory: false)
         try server.receive(client.takeFrames())
-        #expect(server.done == ["decide on client"])
+        #expect(server.done == ["decide on \(ConnectionProgram.ofThisProcess)"])
         server.transition { state, actions in state.refusePeer("no", &actions) }
         let frames = server.takeFrames()
         #expect(frames.map(\.kind) == [.goodbye] && frames[0].form == .last)
@@ -38,7 +38,7 @@ struct StateHandshakeTests {
     func wrongHello(what: String) throws {
         let client = StateSide(isInitiator: true)
         let server = StateSide(isInitiator: what == "both greet")
-        client.state.session.writeHello("client", isInitiator: true, sharesMemory: false)
+        client.state.session.writeHello(isInitiator: true, sharesMemory: false)
         var frame = client.takeFrames()[0]
         switch what {
         case "magic": frame.bytes[0] = 0

@@ -142,11 +142,11 @@ final class StateSide {
     ) throws -> (client: StateSide, server: StateSide) {
         let client = StateSide(isInitiator: true, limits: limits, busy: busy)
         let server = StateSide(isInitiator: false, limits: limits, busy: busy)
-        client.state.session.writeHello("client", isInitiator: true, sharesMemory: busy != nil)
+        client.state.session.writeHello(isInitiator: true, sharesMemory: busy != nil)
         try server.receive(client.takeFrames())
-        _ = server.state.acceptPeer("server", sharesMemory: busy != nil)
+        _ = server.state.acceptPeer(sharesMemory: busy != nil)
         try client.receive(server.takeFrames())
-        _ = client.state.acceptPeer("client", sharesMemory: busy != nil)
+        _ = client.state.acceptPeer(sharesMemory: busy != nil)
         (client.done, server.done) = ([], [])
         return (client, server)
     }
@@ -281,7 +281,7 @@ final class StateSide {
         case .release: done.append("release")
         case .abort: done.append("abort")
         case .event: done.append("event")
-        case .decideOnPeer(let name): done.append("decide on \(name)")
+        case .decideOnPeer(let program): done.append("decide on \(program)")
         case .peerSaidGoodbye: done.append("goodbye")
         case .closeIfIdle: done.append("close if idle")
         case .awaitAnswers(let count): done.append("await answers \(count)")

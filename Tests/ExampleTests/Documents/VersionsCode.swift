@@ -6,6 +6,18 @@ import KeyedArchive
 
 /// The code of Versions.md.
 enum VersionsCode {
+    static func configuration() -> Connection.Configuration {
+        // Versions.md: too old
+        var configuration = Connection.Configuration()
+        configuration.programVersion = "2.1"
+        configuration.accept = Connection.AcceptRule { peer, program in
+            guard program.version == "2.1" else { return "\(program) was installed beside a tool of version 2.1" }
+            return peer?.isOfThisUser == false ? "another user" : nil
+        }
+        // end
+        return configuration
+    }
+
     enum First {
         // Versions.md: first
         struct Job: Codable {

@@ -15,6 +15,22 @@ struct VersionsTests {
         #expect(!VersionsCode.First.only.isSupported(old))
     }
 
+    @Test("A program of another version is refused, and gets the rule's sentence", arguments: ["2.1", "2.0"])
+    func tooOldInVersions(version: String) async throws {
+        var helper = Connection.Configuration.patientExample
+        helper.programName = "helper"
+        helper.programVersion = version
+        do {
+            let (tool, other) = try await Connection.pair(first: VersionsCode.configuration(), second: helper)
+            #expect(version == "2.1")
+            await tool.close()
+            await other.close()
+        } catch let error as ConnectionError {
+            #expect(version == "2.0" && error.code == .peerRefused)
+            #expect("\(error)".contains("helper 2.0 was installed beside a tool of version 2.1"))
+        }
+    }
+
     @Test("Values: a structure whose conformance alone is not isolated")
     func isolatedInVersions() throws {
         let bytes = try KeyedArchiver.archive(["name": "a"])

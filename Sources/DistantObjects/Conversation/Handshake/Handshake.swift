@@ -8,11 +8,9 @@ struct Handshake {
     enum Decision {
         /// The peer's `Hello` has not come.
         case noHello
-        /// The accept rule is asked, or about to be. It also ends the handshake if the connection ends meanwhile.
+        /// The accept rule is asked, or about to be.
         case asked
         case accepted
-        /// The rule has accepted the peer when the connection had ended, and ends the handshake.
-        case acceptedAfterEnd
         case refused
     }
 
@@ -20,21 +18,11 @@ struct Handshake {
     /// Whether the accept rule has accepted the peer.
     ///
     /// Until then the peer's calls wait, which may come right after the peer's `Hello`.
-    var isAccepted: Bool {
-        switch decision {
-        case .accepted, .acceptedAfterEnd: true
-        case .noHello, .asked, .refused: false
-        }
-    }
+    var isAccepted: Bool { decision == .accepted }
 
-    /// Whether the accept rule ends the handshake, and not the end of the connection.
-    var endsWithRule: Bool {
-        switch decision {
-        case .asked, .acceptedAfterEnd: true
-        case .noHello, .accepted, .refused: false
-        }
-    }
-
+    /// Whether the peer's `Hello` has come.
+    ///
+    /// From then on the code that asks the accept rule ends the handshake, also if the connection ends meanwhile on another thread.
     var hasPeersHello: Bool { decision != .noHello }
 
     /// Whether references in messages name the class of their object.
@@ -53,11 +41,32 @@ struct Handshake {
     }
 
     /// Enters the peer's `Hello`.
-    mutating func receive(_ hello: HelloFrame, isInitiator: Bool) throws(ProtocolViolation) {
+    ///
+    /// - Parameter program: That of this side, which a refusal names.
+    mutating func receive(
+        _ hello: HelloFrame, isInitiator: Bool, _ program: ConnectionProgram
+    ) throws(ProtocolViolation) {
+        try Self.check(hello, isInitiator: isInitiator, program)
         if isInitiator, hello.features.contains(.initiator) {
             throw ProtocolViolation(.outOfStep, "both sides greet first, or the stream leads back to its sender")
         }
         grants = PeerGrants(hello)
         decision = .asked
+    }
+
+    /// Checks that both sides speak one version of the protocol.
+    ///
+    /// The refusal reads the same on both sides, because the peer gets it in the `Goodbye`.
+    private static func check(
+        _ hello: HelloFrame, isInitiator: Bool, _ program: ConnectionProgram
+    ) throws(ProtocolViolation) {
+        guard hello.version != ProtocolLimits.version else { return }
+        let own = (version: ProtocolLimits.version, side: program.side(isInitiator: isInitiator))
+        let peer = (version: hello.version, side: hello.program.side(isInitiator: !isInitiator))
+        let (older, newer) = own.version < peer.version ? (own, peer) : (peer, own)
+        throw ProtocolViolation(
+            .incompatible,
+            "\(older.side) is older: it speaks protocol version \(older.version), \(newer.side) speaks version \(newer.version)"
+        )
     }
 }

@@ -77,7 +77,7 @@ struct Session<Host: ConversationHost>: ~Copyable {
     /// Writes this side's `Hello`.
     ///
     /// - Parameter sharesMemory: Whether the channel supports shared memory.
-    mutating func writeHello(_ programName: String, isInitiator: Bool, sharesMemory: Bool) {
+    mutating func writeHello(isInitiator: Bool, sharesMemory: Bool) {
         if !sharesMemory { memory.giveUp() }
         var features = Features.all
         if memory.isImpossible { features.subtract(.ofSharedMemory) }
@@ -85,7 +85,7 @@ struct Session<Host: ConversationHost>: ~Copyable {
         outbox.write(
             HelloFrame(
                 features, queuedCalls: limits.queuedCalls, runningCalls: limits.runningCalls, message: limits.message,
-                name: programName))
+                settings.program))
     }
 
     mutating func writeGoodbye(_ reason: GoodbyeReason, _ text: String) {

@@ -27,7 +27,7 @@ enum Action<Host: ConversationHost>: @unchecked Sendable {
     case cancelTimer(TimerToken)
     case event(ConnectionEvent)
     /// Ask the accept rule, which is user code, about a peer that has said Hello under this name.
-    case decideOnPeer(name: String)
+    case decideOnPeer(ConnectionProgram)
     case peerSaidGoodbye
     /// Go on with an orderly close if the close has nothing left to wait for.
     case closeIfIdle

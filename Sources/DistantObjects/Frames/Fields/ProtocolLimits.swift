@@ -16,6 +16,8 @@ enum ProtocolLimits {
     /// The most bytes that the metadata of a message takes.
     static let metadataBytes = 4_096
     static let nameBytes = 1_024
+    /// The most bytes of a program's version in its `Hello`.
+    static let versionBytes = 128
     /// The most bytes of header, tables and body in one frame.
     ///
     /// Larger messages are sent in fragments.

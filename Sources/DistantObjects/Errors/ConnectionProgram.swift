@@ -1,0 +1,32 @@
+/// A program as it introduces itself when a connection is opened.
+///
+/// Both texts are the program's own claim: any process can send any name. What the kernel says of the peer is in
+/// `PeerCredentials`.
+public struct ConnectionProgram: Sendable, Hashable, CustomStringConvertible {
+    /// The name, at most 1,024 bytes; empty if the program gives none.
+    public let name: String
+    /// The version, in the program's own words, at most 128 bytes; empty if it gives none.
+    public let version: String
+
+    init(name: String, version: String) {
+        self.name = name
+        self.version = version
+    }
+
+    /// The name of this process's executable, without a version.
+    static let ofThisProcess = ConnectionProgram(
+        name: CommandLine.arguments.first.map { String($0.split(separator: "/").last ?? "") } ?? "", version: "")
+
+    /// The name and the version, such as "FooBarServer 2.1".
+    public var description: String { version.isEmpty ? name : "\(name) \(version)" }
+
+    /// The part of a refusal that names the side which connected or accepted, and its program.
+    func side(isInitiator: Bool) -> String {
+        let side = isInitiator ? "the side that connects" : "the side that is connected to"
+        // The text may come from a peer, and becomes a line of this side's log.
+        let text = "\(self)".prefix(200).filter {
+            !$0.unicodeScalars.contains { $0.properties.generalCategory == .control }
+        }
+        return text.isEmpty ? side : "\(side) (\(text))"
+    }
+}
