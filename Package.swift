@@ -99,6 +99,18 @@ let package = Package(
             dependencies: [
                 "whiteboard-server", "whiteboard-client", "DistantObjects", "WhiteboardValues", "ExampleConsole",
             ], path: "Examples/Whiteboard", swiftSettings: settings),
+        // The workers of the guide for programs that speak JSON: before, after, and on the way.
+        .target(
+            name: "Formatting", dependencies: ["DistantObjects"], path: "Examples/Formatting", swiftSettings: settings),
+        .executableTarget(
+            name: "formatter-json", dependencies: ["Formatting"], path: "Examples/FormatterJSON",
+            swiftSettings: settings),
+        .executableTarget(
+            name: "formatter-worker", dependencies: ["DistantObjects", "Formatting"], path: "Examples/FormatterWorker",
+            swiftSettings: settings),
+        .executableTarget(
+            name: "formatter-both", dependencies: ["DistantObjects", "Formatting"], path: "Examples/FormatterBoth",
+            swiftSettings: settings),
         .executableTarget(
             name: "main-actor-helper", dependencies: ["DistantObjects", "KeyedArchive"],
             path: "Examples/MainActorHelper", swiftSettings: settings + [.defaultIsolation(MainActor.self)]),
@@ -147,7 +159,8 @@ let package = Package(
             name: "ExampleTests",
             dependencies: [
                 "FooBarClient", "FooBarServer", "wordcount", "WorkerPool", "SyntaxService", "Whiteboard", "AppState",
-                "ItemStore", "Settings", "distant", "main-actor-helper",
+                "ItemStore", "Settings", "distant", "main-actor-helper", "formatter-json", "formatter-worker",
+                "formatter-both", "Formatting",
                 "allocation-count", "FooBar", "DistantObjects", "foundation-reader", "KeyedArchive", "PortTransport",
                 "CPortShims", "ArchiveFixtures", "TestSupport", "WordCountValues", "DistantTesting", "WorkerPoolValues",
                 "SyntaxServiceValues",

@@ -95,9 +95,9 @@ struct CommandTests {
         let commands = try DocumentedCommand.all(in: document).filter { Self.excluded[$0.text] == nil }
         guard !commands.isEmpty else { return }
         let folder = try Self.clone(for: document)
-        let bank = document == "CheckedCalls.md" ? try Bank(at: folder.path("bank.sock")) : nil
+        let service = try Service(in: document, folder)
         let results = try await Self.run(commands, in: folder)
-        await bank?.close()
+        await service?.close()
         #expect(results.count == commands.count)
         for (command, result) in zip(commands, results) {
             #expect(result.status == 0, "\(command.text):\n\(result.output.joined(separator: "\n"))")
@@ -112,15 +112,29 @@ struct CommandTests {
         #expect(all.count > 20)
     }
 
-    /// The running service that CheckedCalls.md looks at.
-    private final class Bank: Sendable {
+    /// The running service that a document looks at.
+    private final class Service: Sendable {
         private let listener: Listener
         private let serving: Task<Void, Never>
 
-        init(at path: String) throws {
+        /// Returns nil if the document looks at none.
+        init?(in document: String, _ folder: TemporaryFolder) throws {
+            let path: String
             // The root is there before any task runs, which may take a minute on a busy machine.
             var configuration = Connection.Configuration.patientExample
-            configuration.roots = ["": CheckedCallsCode.Bank()]
+            switch document {
+            case "CheckedCalls.md":
+                path = folder.path("bank.sock")
+                configuration.roots = ["": CheckedCallsCode.Bank()]
+            case "InsteadOfDBus.md":
+                // Where a service of that name is, for programs whose folder of services this is.
+                try FileManager.default.createDirectory(
+                    atPath: folder.path("distant"), withIntermediateDirectories: false,
+                    attributes: [.posixPermissions: 0o700])
+                path = folder.path("distant/com.example.Backup1")
+                configuration.roots = ["": InsteadOfDBusCode.Backup()]
+            default: return nil
+            }
             let listener = try Listener(at: .path(path), configuration: configuration)
             self.listener = listener
             serving = Task { for await _ in listener {} }
