@@ -245,12 +245,17 @@ extension Connection {
     /// The current counters.
     public var statistics: ConnectionStatistics {
         state.withLock { state in
-            ConnectionStatistics(
-                exports: state.session.references.exportCount, imports: state.session.references.importCount,
-                questions: state.questions.count, answers: state.serving.count,
-                pending: state.questions.pending.count,
-                streams: state.session.streams.outgoingCount + state.session.streams.incomingCount,
-                blobs: state.session.memory.blobs?.usedCount ?? 0, framesIn: state.framesIn, framesOut: state.sent)
+            var counters = ConnectionStatistics()
+            counters.exports = state.session.references.exportCount
+            counters.imports = state.session.references.importCount
+            counters.questions = state.questions.count
+            counters.answers = state.serving.count
+            counters.pending = state.questions.pending.count
+            counters.streams = state.session.streams.outgoingCount + state.session.streams.incomingCount
+            counters.blobs = state.session.memory.blobs?.usedCount ?? 0
+            counters.framesIn = state.framesIn
+            counters.framesOut = state.sent
+            return counters
         }
     }
 

@@ -21,6 +21,24 @@ public struct ConnectionStatistics: Sendable, Equatable {
     /// Frames sent so far, without further fragments of a message.
     public var framesOut: UInt64 = 0
 
+    /// Counters that are all zero, to which those of connections can be added.
+    public init() {}
+
+    /// Adds the counters of another connection, for the sum over several.
+    ///
+    /// - Complexity: O(1).
+    public static func += (sum: inout Self, other: Self) {
+        sum.exports += other.exports
+        sum.imports += other.imports
+        sum.questions += other.questions
+        sum.answers += other.answers
+        sum.pending += other.pending
+        sum.streams += other.streams
+        sum.blobs += other.blobs
+        sum.framesIn &+= other.framesIn
+        sum.framesOut &+= other.framesOut
+    }
+
     /// Whether every table is empty.
     public var isAtRest: Bool { exports + imports + questions + answers + pending + streams + blobs == 0 }
 }

@@ -19,6 +19,16 @@ public enum ConnectionEnd: Sendable {
     case protocolViolation(String)
     /// The system reported an error, the link to another machine was lost, or the peer was silent for too long.
     case failed(any Error)
+
+    /// Whether one of the sides closed the connection in order or invalidated it, so that a log need not warn.
+    ///
+    /// A side that has invalidated it sees `closedHere`; its peer sees `lost`, which is not in order.
+    public var isOrderly: Bool {
+        switch self {
+        case .closedHere, .closedByPeer: true
+        case .lost, .refused, .refusedHere, .protocolViolation, .failed: false
+        }
+    }
 }
 
 extension ConnectionEnd: CustomStringConvertible {

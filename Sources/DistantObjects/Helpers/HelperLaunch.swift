@@ -71,16 +71,6 @@ struct FailedStart: Error {
     let remains: HelperRemains
 }
 
-extension ConnectionEnd {
-    /// Whether a process has been told to end, or has said goodbye.
-    var isOrderly: Bool {
-        switch self {
-        case .closedHere, .closedByPeer: true
-        case .lost, .refused, .refusedHere, .protocolViolation, .failed: false
-        }
-    }
-}
-
 extension Supervision.End {
     /// The status with which a program says that it must not be started again, as those of shells and `git bisect`.
     private static let statusOfNoRestart: Int32 = 125

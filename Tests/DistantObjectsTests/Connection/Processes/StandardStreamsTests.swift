@@ -1,0 +1,95 @@
+import DistantObjects
+import Foundation
+import PortTransport
+import TestSupport
+import Testing
+
+@Suite("Standard streams of a program that other code starts", .bounded())
+struct StandardStreamsTests {
+    /// Starts a program by Foundation.
+    private func start(
+        _ program: String, _ arguments: [String] = [], with streams: StandardStreams
+    ) throws -> Process {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: program)
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(StandardStreams.environment) { $1 }
+        process.standardInput = FileHandle(fileDescriptor: streams.input, closeOnDealloc: false)
+        process.standardOutput = FileHandle(fileDescriptor: streams.output, closeOnDealloc: false)
+        try process.run()
+        return process
+    }
+
+    private static func isOpen(_ descriptor: CInt) -> Bool { fcntl(descriptor, F_GETFD) >= 0 }
+
+    @Test("A program that Foundation has started is the other end, and ends with the connection")
+    func startedByFoundation() async throws {
+        let streams = try StandardStreams()
+        let process = try start(try builtProgram("FooBarServer"), with: streams)
+        let connection = try await streams.connect(configuration: .patient)
+        #expect(connection.peer == nil && connection.child == nil)
+        try await connection.ping()
+        await connection.close()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+    }
+
+    @Test("A program that ends without a greeting is an error, and so is one that was never started")
+    func noProgram() async throws {
+        let streams = try StandardStreams()
+        let process = try start("/bin/true", with: streams)
+        await expectCode(.closed) { _ = try await streams.connect(configuration: .patient) }
+        process.waitUntilExit()
+        let unused = try StandardStreams()
+        await expectCode(.closed) { _ = try await unused.connect(configuration: .patient) }
+        await expectCode(.transport) { _ = try await unused.connect(configuration: .patient) }
+    }
+
+    @Test("Its descriptors are closed in programs that are started meanwhile, and when it is freed")
+    func descriptorsOfStreams() async {
+        // Other tests open descriptors at the same time.
+        await #expect(processExitsWith: .success) {
+            let count = { try FileManager.default.contentsOfDirectory(atPath: "/dev/fd").count }
+            // What the first use of a directory opens stays open.
+            _ = try count()
+            let before = try count()
+            do {
+                let streams = try StandardStreams()
+                for descriptor in [streams.input, streams.output] {
+                    #expect(StandardStreamsTests.isOpen(descriptor))
+                    #expect(fcntl(descriptor, F_GETFD) & FD_CLOEXEC != 0)
+                }
+                #expect(try count() == before + 4)
+            }
+            #expect(try count() == before)
+        }
+    }
+
+    @Test("An end is orderly if a side has closed the connection, and not if the peer is gone")
+    func orderlyEnds() async throws {
+        let closed = try await Pair()
+        await closed.client.close()
+        #expect(await closed.client.ended.isOrderly)
+        #expect(await closed.server.ended.isOrderly)
+        let cut = try await Pair()
+        cut.client.invalidate()
+        #expect(await cut.client.ended.isOrderly)
+        #expect(await !cut.server.ended.isOrderly)
+        #expect(!ConnectionEnd.lost(.exited(0)).isOrderly && !ConnectionEnd.refused("").isOrderly)
+    }
+
+    @Test("Statistics of several connections can be added up")
+    func statisticsSum() {
+        var one = ConnectionStatistics()
+        (one.exports, one.imports, one.questions, one.answers) = (1, 2, 3, 4)
+        (one.pending, one.streams, one.blobs, one.framesIn, one.framesOut) = (5, 6, 7, 8, 9)
+        var sum = ConnectionStatistics()
+        #expect(sum.isAtRest)
+        sum += one
+        #expect(sum == one)
+        sum += one
+        #expect([sum.exports, sum.imports, sum.questions, sum.answers] == [2, 4, 6, 8])
+        #expect([sum.pending, sum.streams, sum.blobs] == [10, 12, 14])
+        #expect([sum.framesIn, sum.framesOut] == [16, 18])
+    }
+}
