@@ -75,9 +75,17 @@ enum DocumentedCode {
             .map { $0.trimmingCharacters(in: .whitespaces) }
     }
 
-    /// The files in a folder and those below it, by their paths from the package's folder.
+    /// The files in a folder and those below it, by their paths from the package's folder, without what was built there.
     static func files(under folder: String) -> [String] {
-        (FileManager.default.enumerator(atPath: root + "/" + folder)?.compactMap { $0 as? String } ?? [])
-            .map { "\(folder)/\($0)" }.sorted()
+        guard let contents = FileManager.default.enumerator(atPath: root + "/" + folder) else { return [] }
+        var files: [String] = []
+        while let path = contents.nextObject() as? String {
+            if path.hasPrefix(".build") || path.contains("/.build") {
+                contents.skipDescendants()
+            } else {
+                files.append("\(folder)/\(path)")
+            }
+        }
+        return files.sorted()
     }
 }
