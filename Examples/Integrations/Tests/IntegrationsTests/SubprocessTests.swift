@@ -44,7 +44,7 @@ struct SubprocessTests {
     }
 
     @Test("A program that is no worker is an error, whether it ends, waits or does not exist")
-    func noWorker() async throws {
+    func noWorkerInSubprocess() async throws {
         let ended = await #expect(throws: ConnectionError.self) {
             try await withSubprocess(.path("/bin/true"), configuration: .patient) { _ in }
         }

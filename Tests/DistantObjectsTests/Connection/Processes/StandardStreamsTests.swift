@@ -27,15 +27,17 @@ struct StandardStreamsTests {
         let streams = try StandardStreams()
         let process = try start(try builtProgram("FooBarServer"), with: streams)
         let connection = try await streams.connect(configuration: .patient)
-        #expect(connection.peer == nil && connection.child == nil)
-        try await connection.ping()
-        await connection.close()
+        #expect(connection.peer == nil)
+        #expect(connection.child == nil)
+        // The server exits with status 0 if a client has stopped it, and nothing is left in its tables.
+        try await connection.root(named: "session").stop()
+        #expect(await connection.ended.isOrderly)
         process.waitUntilExit()
         #expect(process.terminationStatus == 0)
     }
 
     @Test("A program that ends without a greeting is an error, and so is one that was never started")
-    func noProgram() async throws {
+    func noProgramForStreams() async throws {
         let streams = try StandardStreams()
         let process = try start("/bin/true", with: streams)
         await expectCode(.closed) { _ = try await streams.connect(configuration: .patient) }
@@ -88,8 +90,10 @@ struct StandardStreamsTests {
         sum += one
         #expect(sum == one)
         sum += one
-        #expect([sum.exports, sum.imports, sum.questions, sum.answers] == [2, 4, 6, 8])
-        #expect([sum.pending, sum.streams, sum.blobs] == [10, 12, 14])
-        #expect([sum.framesIn, sum.framesOut] == [16, 18])
+        let counts = [sum.exports, sum.imports, sum.questions, sum.answers, sum.pending, sum.streams, sum.blobs]
+        let expected: [Int] = [2, 4, 6, 8, 10, 12, 14]
+        #expect(counts == expected)
+        #expect(sum.framesIn == 16)
+        #expect(sum.framesOut == 18)
     }
 }
