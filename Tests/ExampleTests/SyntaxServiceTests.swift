@@ -59,7 +59,13 @@ struct SyntaxServiceTests {
         ] {
             #expect(outcome.output.contains("\n  \(line)"), "\(outcome.output)")
         }
-        #expect(!helpers(outcome.output).isEmpty && helpers(outcome.output).allSatisfy { !isAlive($0) })
+        #expect(!helpers(outcome.output).isEmpty)
+        #if canImport(Glibc)
+            // By then the number of a helper may be that of another process.
+            #expect(processes().isEmpty, "\(processes())")
+        #else
+            #expect(helpers(outcome.output).allSatisfy { !isAlive($0) })
+        #endif
         #expect(try installations() == [])
     }
 

@@ -77,9 +77,9 @@ final class Ledger: Vendable, Implements {
         }
     }
 
-    /// Runs as the service of that name.
-    static func serve(_ name: String) async throws {
-        let listener = try Listener(at: .service(name), configuration: .patient)
+    /// Runs as the service at an address.
+    static func serve(_ address: ConnectionAddress, _ configuration: Connection.Configuration = .patient) async throws {
+        let listener = try Listener(at: address, configuration: configuration)
         let ledger = Ledger()
         for await connection in listener {
             ledger.enter(connection)

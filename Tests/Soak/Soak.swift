@@ -5,6 +5,7 @@ import PortTransport
 /// Runs a tool of many processes for a while, kills what it can, and looks whether all is as in the beginning at the end.
 ///
 ///     soak [--seconds 600] [--clients 200] [--seed N]
+///     soak crowd [--idle 5000] [--busy 200] [--seconds 5]
 ///
 /// A service has a name and is started when a client needs it. Clients, several in a process, connect by the name, call, read and send
 /// streams, are called back, compare every byte, and leave or are killed; so does the service at times. Helpers are called, killed,
@@ -22,14 +23,18 @@ struct Soak {
             while let word = words.popFirst() {
                 let value = words.popFirst() ?? ""
                 switch word {
-                case "service": return try await Ledger.serve(value)
+                case "service": return try await Ledger.serve(.service(value))
+                case "crowd-service": return try await Crowd.serve(value)
+                case "crowd": return try await Crowd([value].filter { !$0.isEmpty } + words).run()
                 case "helper": return try await Ledger.help()
                 case "client": return try await Visits.run(name: value, words)
                 case "--seconds": seconds = Double(value) ?? seconds
                 case "--clients": clients = Int(value) ?? clients
                 case "--seed": seed = UInt64(value) ?? seed
                 default:
-                    print("usage: soak [--seconds N] [--clients N] [--seed N]")
+                    print(
+                        "usage: soak [--seconds N] [--clients N] [--seed N], or soak crowd [--idle N] [--busy N] [--seconds N]"
+                    )
                     exit(2)
                 }
             }

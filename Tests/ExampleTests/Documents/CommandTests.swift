@@ -24,6 +24,7 @@ struct CommandTests {
             "python3 -m http.server --directory .build/documentation 8000": "serves until it is stopped",
             "swift run -c release torture --seconds 60": check,
             "swift run -c release soak --seconds 600": check,
+            "swift run -c release soak crowd": check,
             "swift run -c release release-model": check,
             "swift run -c release --package-path Tests/Benchmarks distant-bench --quick": check,
             "swift run FooBarClient --at ssh-exec:HOST:PATH            # a server on another machine, started over ssh":
