@@ -37,7 +37,8 @@ package struct BoundedTrait: SuiteTrait, TestTrait, TestScoping {
     }
 
     @TaskLocal private static var isEntered = false
-    private static let places = Places(64)
+    // With more of them, each waits longer for a processor, and a sanitizer on a slow machine takes it to the limit.
+    private static let places = Places(32)
 }
 
 /// Places for tests that run at a time.
