@@ -35,6 +35,8 @@ final class TemporaryFolder: Sendable {
 }
 
 /// A process of a test, which is killed when this is freed.
+///
+/// `process` is not `Sendable`: it is configured in `init` alone, by one thread.
 final class RunningProgram: @unchecked Sendable {
     private let process = Process()
     private let exit: AsyncStream<Int32>
