@@ -17,16 +17,18 @@ public struct ConnectionProgram: Sendable, Hashable, CustomStringConvertible {
     static let ofThisProcess = ConnectionProgram(
         name: CommandLine.arguments.first.map { String($0.split(separator: "/").last ?? "") } ?? "", version: "")
 
-    /// The name and the version, such as "FooBarServer 2.1".
-    public var description: String { version.isEmpty ? name : "\(name) \(version)" }
+    /// The name and the version, such as "FooBarServer 2.1", without control characters and at most 200 characters.
+    ///
+    /// A peer may write anything into them, and a description becomes a line of a log.
+    public var description: String {
+        let text = version.isEmpty ? name : "\(name) \(version)"
+        return text.prefix(200).filter { !$0.unicodeScalars.contains { $0.properties.generalCategory == .control } }
+    }
 
     /// The part of a refusal that names the side which connected or accepted, and its program.
     func side(isInitiator: Bool) -> String {
         let side = isInitiator ? "the side that connects" : "the side that is connected to"
-        // The text may come from a peer, and becomes a line of this side's log.
-        let text = "\(self)".prefix(200).filter {
-            !$0.unicodeScalars.contains { $0.properties.generalCategory == .control }
-        }
+        let text = "\(self)"
         return text.isEmpty ? side : "\(side) (\(text))"
     }
 }

@@ -39,8 +39,9 @@ struct HelperOutput: Sendable {
 
     /// Waits for a moment until all is read that a process has written which has ended.
     func finish(on loop: any PortLoop) async {
+        async let rest: Void? = printed?.finish(on: loop)
         await errors?.finish(on: loop)
-        await printed?.finish(on: loop)
+        await rest
     }
 }
 

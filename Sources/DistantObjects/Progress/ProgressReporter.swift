@@ -33,7 +33,7 @@ public struct ProgressReporter: Codable, Sendable {
     /// Reports progress to the caller, from any thread, without waiting.
     ///
     /// A report is dropped if the queue for one-way messages is full on either side, or if the connection has ended. Each report
-    /// costs a one-way message.
+    /// costs a one-way message. The caller gets them in order, and may handle the last ones after the call has returned.
     public func report(_ completed: Int64, of total: Int64? = nil) {
         if let local = receiver.local(as: ProgressReceiver.self) { return local.report(completed, total) }
         // An error that ends the connection also ends the call, so it is not reported here. Nor are lost messages: the code

@@ -37,6 +37,26 @@ struct ProgramVersionTests {
         await helper.close()
     }
 
+    @Test("Control characters in a peer's name and version reach neither an event's text nor a rule's sentence")
+    func controlCharacters() async throws {
+        let texts = Mutex<[String]>([])
+        var second = Self.configuration("index", "")
+        second.onEvent = { event in
+            guard event.code == .opened else { return }
+            texts.withLock { $0.append("\(event)") }
+        }
+        second.accept = Connection.AcceptRule { _, program in
+            texts.withLock { $0.append("\(program)") }
+            return nil
+        }
+        let (one, other) = try await Connection.pair(
+            first: Self.configuration("edi\u{1B}[2Jtor\n", "1\r\n2\u{7}"), second: second)
+        await eventually("both texts") { texts.withLock { $0.count == 2 } }
+        for text in texts.withLock({ $0 }) { #expect(text.contains("edi[2Jtor 12")) }
+        await one.close()
+        await other.close()
+    }
+
     @Test("A rule can refuse a program by its version, and both sides get the reason", arguments: [true, false])
     func refusedByVersion(byListener: Bool) async throws {
         let place = try TemporaryFolder()
