@@ -139,6 +139,77 @@ struct ShortageTests {
         }
     }
 
+    #if canImport(Glibc)
+        enum Limit: CaseIterable {
+            /// As by `ulimit -f`. Memory that is shared is a file, and without care its maker would end by a signal.
+            case fileSize
+            /// As by `ulimit -v`.
+            case addressSpace
+
+            var resource: __rlimit_resource_t {
+                __rlimit_resource_t(self == .fileSize ? RLIMIT_FSIZE.rawValue : RLIMIT_AS.rawValue)
+            }
+
+            /// Bytes that leave no room for memory that is shared.
+            var bytes: Int { self == .fileSize ? 60_000 : Usage.addressSpace + 60_000 }
+
+            /// Keeps enough of the heap for everything else.
+            static func prepare() throws {
+                // Glibc's module does not have it.
+                let mallopt = unsafeBitCast(
+                    try #require(dlsym(nil, "mallopt")), to: (@convention(c) (CInt, CInt) -> CInt).self)
+                // One arena, no block outside it, and nothing given back.
+                for option: CInt in [-8, -3, -1] { #expect(mallopt(option, option == -8 ? 1 : 1 << 29) == 1) }
+                free(malloc(128 << 20))
+            }
+        }
+
+        @Test(
+            "Without room for shared memory, connections and large content go through the socket until there is room",
+            .disabled(if: Sanitizer.isActive, "sanitizers need more memory than that"), arguments: [true, false])
+        func noSharedMemory(isOfFiles: Bool) async {
+            await #expect(processExitsWith: .success) { [isOfFiles] in
+                let limit: Limit = isOfFiles ? .fileSize : .addressSpace
+                let seed = TestSeed.next()
+                var generator = SeededGenerator(seed: seed)
+                let contents = [40_000, 3 << 20].map { count in
+                    (0..<count).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
+                }
+                /// Sends each content there and back, before and after the time when memory is shared, if it is.
+                @Sendable func exchange(shares: Bool) async throws {
+                    var configuration = Connection.Configuration.patient
+                    configuration.sharesMemoryAtOnce = true
+                    let (client, server) = try await Connection.pair(
+                        over: .socketpair, first: configuration, second: configuration)
+                    server.vend(BlobServer())
+                    let root = try await client.root
+                    for (turn, content) in (contents + contents).enumerated() {
+                        if shares, turn == 2 {
+                            await eventually("memory is shared") { client.isInSharedMemory && server.isInSharedMemory }
+                        }
+                        let back: SharedBytes = try await root.echo(SharedBytes(content))
+                        #expect(back.withUnsafeBytes { $0.elementsEqual(content) }, "seed \(seed)")
+                    }
+                    #expect(client.isInSharedMemory == shares)
+                    await client.close()
+                    await server.close()
+                }
+                do {
+                    try await exchange(shares: true)
+                    try Limit.prepare()
+                    var old = rlimit()
+                    getrlimit(limit.resource, &old)
+                    var low = old
+                    low.rlim_cur = rlim_t(limit.bytes)
+                    #expect(setrlimit(limit.resource, &low) == 0)
+                    try await exchange(shares: false)
+                    #expect(setrlimit(limit.resource, &old) == 0)
+                    try await exchange(shares: true)
+                } catch { Issue.record("\(error)") }
+            }
+        }
+    #endif
+
     @Test(
         "In a full folder a service is refused and leaves nothing, one that runs goes on, and there is room later",
         .enabled("it needs a file system of its own", SmallFolder.isPossible), arguments: [true, false])
