@@ -1,5 +1,6 @@
 import CPortShims
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -20,12 +21,11 @@ final class Program {
         var errors: String
     }
 
-    let pid: pid_t
+    var pid: pid_t { exit.pid }
     private let directory: TemporaryFolder
     private let name: String
     private var input: FileHandle?
-    /// The exit status, once the process was reaped.
-    private var status: Int32?
+    private let exit: ProgramExit
 
     /// Starts the program with its output in files, so that output never blocks it.
     ///
@@ -47,15 +47,10 @@ final class Program {
         input = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
         defer { close(ends[0]) }
         let (output, errors) = (directory.path("\(self.name).out"), terminal ?? directory.path("\(self.name).err"))
-        pid = try Self.spawn(executable.path, arguments, patience, ends[0], output, errors)
+        exit = ProgramExit(of: try Self.spawn(executable.path, arguments, patience, ends[0], output, errors))
     }
 
-    deinit {
-        if isRunning {
-            kill(pid, SIGKILL)
-            _ = reap(0)
-        }
-    }
+    deinit { exit.kill() }
 
     var output: String { text("out") }
     var errors: String { text("err") }
@@ -82,24 +77,13 @@ final class Program {
     ///
     /// If it takes longer than the limit, it is killed and the test fails.
     func finish(within limit: Duration = TestTimeout.wait) async throws -> Outcome {
-        let isOver = try await eventually(within: limit) { !self.isRunning }
+        let isOver = try await eventually(within: limit) { self.exit.status != nil }
         if !isOver {
-            kill(pid, SIGKILL)
+            exit.kill()
             Issue.record("\(name) hangs; it has said: \(output)\(errors)")
-            _ = try await eventually { !self.isRunning }
+            _ = try await eventually { self.exit.status != nil }
         }
-        return Outcome(status: status ?? -1, output: output, errors: errors)
-    }
-
-    private var isRunning: Bool { status == nil && !reap(WNOHANG) }
-
-    /// Whether it has ended.
-    private func reap(_ options: Int32) -> Bool {
-        var raw: Int32 = 0
-        guard waitpid(pid, &raw, options) == pid else { return false }
-        let signal = raw & 0x7F
-        status = signal == 0 ? (raw >> 8) & 0xFF : 128 + signal
-        return true
+        return Outcome(status: exit.status ?? -1, output: output, errors: errors)
     }
 
     private static func spawn(
@@ -150,6 +134,39 @@ final class Program {
 
     private func text(_ kind: String) -> String {
         (try? String(contentsOfFile: directory.path("\(name).\(kind)"), encoding: .utf8)) ?? ""
+    }
+}
+
+/// The exit status of a process of this one, which a thread waits for.
+///
+/// The testing library's thread that waits for the processes of exit tests does nothing but look again as long as another process of
+/// this one has ended and was not reaped: it takes a whole processor, and no exit test ends.
+private final class ProgramExit: Sendable {
+    let pid: pid_t
+    /// The exit status, or 128 and the number of the signal; nil while the process runs.
+    private let known = Mutex<Int32?>(nil)
+
+    init(of pid: pid_t) {
+        self.pid = pid
+        Thread.detachNewThread { self.wait() }
+    }
+
+    var status: Int32? { known.withLock { $0 } }
+
+    func kill() {
+        // Once it is reaped, another process may have its number.
+        known.withLock { if $0 == nil { _ = Foundation.kill(pid, SIGKILL) } }
+    }
+
+    private func wait() {
+        var ended = siginfo_t()
+        while waitid(P_PID, id_t(pid), &ended, WEXITED | WNOWAIT) != 0, errno == EINTR {}
+        known.withLock { known in
+            var raw: Int32 = 0
+            waitpid(pid, &raw, 0)
+            let signal = raw & 0x7F
+            known = signal == 0 ? (raw >> 8) & 0xFF : 128 + signal
+        }
     }
 }
 

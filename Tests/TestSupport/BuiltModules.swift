@@ -1,4 +1,5 @@
 import Foundation
+import PortTransport
 
 /// The modules of this build, for sources that a test has the compiler see.
 package enum BuiltModules {
@@ -44,20 +45,18 @@ package enum BuiltModules {
         get throws { URL(fileURLWithPath: try builtProgram("FooBarServer")).deletingLastPathComponent() }
     }
 
-    /// Runs a program to its end.
+    /// Runs a program to its end, not by Foundation's `Process`, which reads beyond the end of memory now and then.
     ///
     /// - Returns: What it printed on both of its outputs.
     private static func run(_ program: String, _ arguments: [String]) async throws -> String {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: program)
-        process.arguments = arguments
-        let output = Pipe()
-        process.standardError = output
-        process.standardOutput = output
-        process.standardInput = FileHandle.nullDevice
-        try process.run()
-        return try await onThread {
-            String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        }
+        let scratch = try TemporaryFolder()
+        let path = scratch.path("output")
+        let output = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        defer { close(output) }
+        var options = ChildProcess.Options()
+        options.standardOutput = output
+        let child = try ChildProcess.launch(program, arguments: arguments, standardError: output, options: options).0
+        _ = await child.waitForExit()
+        return try String(contentsOfFile: path, encoding: .utf8)
     }
 }

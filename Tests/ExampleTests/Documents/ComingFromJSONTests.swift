@@ -129,7 +129,7 @@ struct ComingFromJSONTests {
         #expect(try JSONEncoder().encode(Data(repeating: 200, count: 3_000)).count == 4_002)
     }
 
-    // Foundation's Process reads beyond the end of memory now and then: see Program.
+    // Foundation's Process reads beyond the end of memory now and then: see Program.swift.
     @Test(
         "A worker is started by Process, also one that speaks both protocols", .disabled(if: Sanitizer.isActive),
         arguments: ["formatter-json", "formatter-both"])

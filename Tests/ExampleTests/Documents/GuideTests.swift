@@ -221,7 +221,7 @@ struct GuideTests {
         let folder = try TemporaryFolder()
         setenv("XDG_RUNTIME_DIR", folder.path, 1)
         let serving = Task { try await ServicesCode.serve(.init()) }
-        while try RegisteredService.all().isEmpty { await Task.yield() }
+        await ConnectionAddress.service("com.example.counter").isServed()
         // The guide's code has the time-outs of a user, and this process may get no time for so long.
         let connections = [
             try await Self.repeated(while: { $0.isOfBusyMachine }) { try await ServicesCode.open() },

@@ -16,7 +16,7 @@ struct InsteadOfDBusTests {
             setenv("XDG_RUNTIME_DIR", folder.path, 1)
             let backup = InsteadOfDBusCode.Backup()
             Task { try await InsteadOfDBusCode.serve(backup) }
-            while try RegisteredService.all().isEmpty { await Task.yield() }
+            await ConnectionAddress.service("com.example.Backup1").isServed()
             let client = InsteadOfDBusCode.client("/none/such")
             #expect(try await InsteadOfDBusCode.start(client, folder.path) == folder.path)
             #expect(await InsteadOfDBusCode.failure(client, folder.path) == folder.path)

@@ -6,24 +6,21 @@ import Testing
 
 @Suite("Standard streams of a program that other code starts", .bounded())
 struct StandardStreamsTests {
-    /// Starts a program by Foundation.
-    private func start(
-        _ program: String, _ arguments: [String] = [], with streams: StandardStreams
-    ) throws -> Process {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: program)
-        process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(StandardStreams.environment) { $1 }
-        process.standardInput = FileHandle(fileDescriptor: streams.input, closeOnDealloc: false)
-        process.standardOutput = FileHandle(fileDescriptor: streams.output, closeOnDealloc: false)
-        try process.run()
-        return process
+    /// Has another program, `env`, start one.
+    private func start(_ program: String, with streams: StandardStreams) throws -> ChildProcess {
+        var options = ChildProcess.Options()
+        options.standardInput = streams.input
+        options.standardOutput = streams.output
+        let variables = StandardStreams.environment.merging(TestTimeout.environment) { $1 }
+        return try ChildProcess.launch(
+            "/usr/bin/env", arguments: variables.map { "\($0)=\($1)" } + [program], options: options
+        ).0
     }
 
     private static func isOpen(_ descriptor: CInt) -> Bool { fcntl(descriptor, F_GETFD) >= 0 }
 
-    @Test("A program that Foundation has started is the other end, and ends with the connection")
-    func startedByFoundation() async throws {
+    @Test("A program that another one has started is the other end, and ends with the connection")
+    func startedByOther() async throws {
         let streams = try StandardStreams()
         let process = try start(try builtProgram("FooBarServer"), with: streams)
         let connection = try await streams.connect(configuration: .patient)
@@ -32,8 +29,7 @@ struct StandardStreamsTests {
         // The server exits with status 0 if a client has stopped it, and nothing is left in its tables.
         try await connection.root(named: "session").stop()
         #expect(await connection.ended.isOrderly)
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0)
+        #expect(await process.waitForExit() == .exited(0))
     }
 
     @Test("A program that ends without a greeting is an error, and so is one that was never started")
@@ -41,7 +37,7 @@ struct StandardStreamsTests {
         let streams = try StandardStreams()
         let process = try start("/bin/true", with: streams)
         await expectCode(.closed) { _ = try await streams.connect(configuration: .patient) }
-        process.waitUntilExit()
+        _ = await process.waitForExit()
         let unused = try StandardStreams()
         await expectCode(.closed) { _ = try await unused.connect(configuration: .patient) }
         await expectCode(.transport) { _ = try await unused.connect(configuration: .patient) }
