@@ -132,6 +132,8 @@ struct Bench {
                 work, .socket, cores, peers, metric: "GB_per_s",
                 { try $0.blob(length: length, count: count, touches: true) },
                 { $0.sharedBlob(length: length, count: count) })
+        case .jobs3:
+            try await measureJobs(count, cores)
         case .connect:
             try await measureConnect(count, cores, peers)
         case .idleConnection:
@@ -169,17 +171,17 @@ struct Bench {
                 Line(
                     work: work, via: way.via, transport: transport, api: way.api, cores: cores, metric: metric,
                     value: result,
-                    floor: floorResult
+                    floor: floorResult.median
                 ))
         }
     }
 
-    private func printFloor(_ work: Work, _ transport: Transport, _ cores: Cores, _ metric: String, _ value: Double) {
+    private func printFloor(_ work: Work, _ transport: Transport, _ cores: Cores, _ metric: String, _ value: Figure) {
         report.add(
             Line(
                 work: work, via: "floor", transport: transport, api: .blocking, cores: cores, metric: metric,
                 value: value,
-                floor: value
+                floor: value.median
             ))
     }
 
@@ -190,11 +192,11 @@ struct Bench {
         for (kind, cores) in kinds {
             guard let floor = try? Floor(kind, cores, executable: executable) else { continue }
             _ = try floor.pingWords(count: count)
-            let value = median(try (0..<options.rounds).map { _ in try floor.pingWords(count: count) })
+            let value = Figure(try (0..<options.rounds).map { _ in try floor.pingWords(count: count) })
             report.add(
                 Line(
                     work: .nullCall, via: "floor", transport: .words, api: .blocking, cores: cores, metric: "p50_us",
-                    value: value, floor: value, spins: kind == FloorPolledWords))
+                    value: value, floor: value.median, spins: kind == FloorPolledWords))
         }
     }
 
@@ -223,7 +225,7 @@ struct Bench {
                 report.add(
                     Line(
                         work: .nullCall, transport: .socket, api: api, cores: cores, metric: "p50_us", value: result,
-                        floor: results.first, spins: true
+                        floor: results.first?.median, spins: true
                     ))
             }
             await peer.connection.close()
@@ -251,7 +253,29 @@ struct Bench {
             report.add(
                 Line(
                     work: .connect, transport: .socket, api: .task, cores: cores, metric: "connections_per_s",
-                    value: result, floor: floor
+                    value: result, floor: floor.median
+                ))
+        }
+    }
+
+    private func measureJobs(_ count: Int, _ cores: Cores) async throws {
+        let jobs = Jobs()
+        var samplers: [() async throws -> Double] = [{ try jobs.floor(count: count) }]
+        var workers: [Peer] = []
+        if !options.isFloorOnly {
+            for _ in 0..<3 { workers.append(try await Peer.launch(executable, over: .socket)) }
+            let workers = workers
+            samplers.append { try await Task.detached { try await jobs.sample(workers, count: count) }.value }
+        }
+        let results = try await interleaved(rounds: options.rounds, samplers)
+        for worker in workers { await worker.connection.close() }
+        guard let floor = results.first else { return }
+        if options.isFloorOnly { printFloor(.jobs3, .socket, cores, "jobs_per_s", floor) }
+        for result in results.dropFirst() {
+            report.add(
+                Line(
+                    work: .jobs3, transport: .socket, api: .task, cores: cores, metric: "jobs_per_s", value: result,
+                    floor: floor.median
                 ))
         }
     }
@@ -262,7 +286,8 @@ struct Bench {
         let bytes = try await IdleConnections(peer: peer).bytesEach(count: count)
         report.add(
             Line(
-                work: .idleConnection, transport: .socket, api: .task, cores: .free, metric: "bytes", value: bytes,
+                work: .idleConnection, transport: .socket, api: .task, cores: .free, metric: "bytes",
+                value: Figure([bytes]),
                 floor: nil
             ))
         await peer.connection.close()
@@ -291,7 +316,7 @@ struct Bench {
             report.add(
                 Line(
                     work: .startup, transport: .socket, api: .task, cores: cores, metric: "p50_us", value: result,
-                    floor: floor
+                    floor: floor.median
                 ))
         }
     }

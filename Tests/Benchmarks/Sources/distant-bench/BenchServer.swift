@@ -26,6 +26,7 @@ final class BenchServer: Vendable {
         Message("total", BenchServer.total)
         Message("stream", BenchServer.stream)
         Message("streamOfReferences", BenchServer.streamOfReferences)
+        Message("answers", BenchServer.answers)
         Message("listen", BenchServer.listen)
         Message("welcome", BenchServer.welcome)
         Message("heldConnections", BenchServer.heldConnections)
@@ -79,6 +80,13 @@ final class BenchServer: Vendable {
     /// An object of its own for each item.
     func streamOfReferences(_ count: Int64) -> DistantStream<DistantObject> {
         DistantStream((0..<count).lazy.map { _ in DistantObject(standingFor: Caller()) })
+    }
+
+    /// The answers to jobs, in their order.
+    func answers(_ jobs: DistantStream<Data>) -> DistantStream<JobAnswer> {
+        DistantStream { writer in
+            for try await job in jobs { try await writer.send(JobAnswer(job)) }
+        }
     }
 
     /// Listens at `path` and keeps every connection made there.

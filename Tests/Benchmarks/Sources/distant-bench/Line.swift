@@ -10,7 +10,7 @@ struct Line {
     var api: API = .blocking
     var cores: Cores
     var metric: String
-    var value: Double
+    var value: Figure
     /// The same work with bare system calls, in the same run; nil if there is no such work.
     var floor: Double?
     /// Whether both ends polled before they slept.
@@ -18,7 +18,8 @@ struct Line {
 
     /// What was measured and how: the same for lines that differ in their figures only.
     var subject: [String] {
-        [work.rawValue, peer ?? "", via, transport.rawValue, api.rawValue, cores.rawValue, metric, "\(spins)"]
+        let way = peer.map { [$0] } ?? [via, transport.rawValue, api.rawValue]
+        return [work.rawValue] + way + [cores.rawValue, metric] + (spins ? ["polling"] : [])
     }
 
     func print() {
@@ -33,9 +34,11 @@ struct Line {
         fields += [
             ("cores", quoted(cores.rawValue)),
             ("metric", quoted(metric)),
-            ("value", Self.number(value)),
+            ("value", Self.number(value.median)),
+            ("least", Self.number(value.least)),
+            ("most", Self.number(value.most)),
             ("floor", Self.number(floor)),
-            ("ratio", Self.number(floor.map { value / $0 })),
+            ("ratio", Self.number(floor.map { value.median / $0 })),
         ]
         if spins { fields.append(("spin", "true")) }
         put("{" + fields.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}")

@@ -30,6 +30,7 @@ struct Main {
                 let results = Results(printsAtOnce: options.passes == 1)
                 let bench = Bench(options: options, executable: try executablePath(), report: results)
                 let isComplete = await bench.run()
+                options.earlier?.compare(results.lines)
                 if let plot = options.plot { try Plot(results.lines).write(to: plot) }
                 if !isComplete { exit(1) }
             }

@@ -8,6 +8,26 @@ struct Subject: Sendable {
     var blocking: (@Sendable () throws -> Double)?
 }
 
+/// What a row measured in its rounds.
+struct Figure {
+    var median: Double
+    var least: Double
+    var most: Double
+
+    init(_ samples: [Double]) {
+        median = distant_bench.median(samples)
+        least = samples.min() ?? .nan
+        most = samples.max() ?? .nan
+    }
+
+    /// The median of several passes, and the spread of all of them.
+    init(_ passes: [Figure]) {
+        median = distant_bench.median(passes.map(\.median))
+        least = passes.map(\.least).min() ?? .nan
+        most = passes.map(\.most).max() ?? .nan
+    }
+}
+
 /// The median; the upper one of the middle two.
 func median(_ values: [Double]) -> Double {
     values.isEmpty ? .nan : values.sorted()[values.count / 2]
@@ -20,15 +40,15 @@ func medianMicroseconds(_ nanoseconds: [UInt64]) -> Double {
 
 /// Takes samples of all subjects in turns, so that a disturbance of the machine affects all alike.
 ///
-/// - Returns: The median of each subject over the rounds, in the given order.
-func interleaved(rounds: Int, _ subjects: [() async throws -> Double]) async throws -> [Double] {
+/// - Returns: The figure of each subject over the rounds, in the given order.
+func interleaved(rounds: Int, _ subjects: [() async throws -> Double]) async throws -> [Figure] {
     // The first sample of each is discarded: caches, page tables and branch predictors are cold.
     for subject in subjects { _ = try await subject() }
     var samples = [[Double]](repeating: [], count: subjects.count)
     for _ in 0..<rounds {
         for (index, subject) in subjects.enumerated() { samples[index].append(try await subject()) }
     }
-    return samples.map(median)
+    return samples.map { Figure($0) }
 }
 
 /// Runs `body` on a thread that belongs to no executor, as in a program without tasks.

@@ -25,6 +25,8 @@ struct Options {
     var rivals: [Rival] = []
     /// The file for a plot of the results.
     var plot: String?
+    /// An earlier run to compare the results with.
+    var earlier: EarlierRun?
 
     /// How often everything is measured; with rivals, whose programs do all their work at once, each round does.
     var passes: Int { rivals.isEmpty ? 1 : scale.rounds }
@@ -33,6 +35,7 @@ struct Options {
 
     static let usage = """
         Usage: distant-bench [--quick] [--only WORK,...] [--floor] [--against DIR] [--plot FILE]
+                             [--compare FILE]
                distant-bench archive [--quick] [--only WORK,...]
                distant-bench polling
                distant-bench [--quick] [--only WORK,...] ssh [OPTION...] HOST
@@ -46,6 +49,7 @@ struct Options {
           --only       only these works, separated by commas
           --floor      only the bare system calls
           --against    also the programs DIR/sdbus/sd and DIR/capnp/cp, in the same rounds
+          --compare    also what has changed since the run whose output FILE is
           --plot       draw latency and throughput in an SVG file
           --help       this text
 
@@ -68,6 +72,9 @@ struct Options {
             case "--against":
                 guard let directory = rest.popFirst() else { throw BenchError("--against needs a directory after it") }
                 rivals = Rival.all(in: directory)
+            case "--compare":
+                guard let file = rest.popFirst() else { throw BenchError("--compare needs a file after it") }
+                earlier = try EarlierRun(file)
             case "--plot":
                 guard let file = rest.popFirst() else { throw BenchError("--plot needs a file after it") }
                 plot = file

@@ -32,7 +32,7 @@ struct Plot {
             guard let index = groups.firstIndex(where: { $0.title == title }) else { continue }
             let name =
                 line.peer ?? (line.via == "floor" ? "bare system calls" : "Distant Objects, \(line.api.rawValue)")
-            groups[index].bars.append(Bar(name: name, value: line.value, isOurs: line.peer == nil))
+            groups[index].bars.append(Bar(name: name, value: line.value.median, isOurs: line.peer == nil))
         }
         groups.sort { $0.metric > $1.metric }
     }

@@ -20,7 +20,7 @@ final class Results {
     func finish() {
         for (index, line) in lines.enumerated() {
             let all = samples[line.subject] ?? []
-            lines[index].value = median(all.map(\.value))
+            lines[index].value = Figure(all.map(\.value))
             let known = all.compactMap(\.floor)
             lines[index].floor = known.isEmpty ? nil : median(known)
         }

@@ -47,7 +47,7 @@ struct Rival {
         case ("W4_blob_64MiB", "GB_per_s"): (work, metric) = (.blob64MiB, "GB_per_s")
         default: return nil
         }
-        return Line(work: work, peer: String(fields[0]), cores: cores, metric: metric, value: value)
+        return Line(work: work, peer: String(fields[0]), cores: cores, metric: metric, value: Figure([value]))
     }
 
     /// Quotes a path for the shell.

@@ -52,7 +52,7 @@ struct ShellBench {
                 report.add(
                     Line(
                         work: work, transport: .ssh, api: api, cores: .free, metric: found.metric, value: value,
-                        floor: results[0]))
+                        floor: results[0].median))
             }
         }
         await connection.close()

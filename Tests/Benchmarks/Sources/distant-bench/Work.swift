@@ -15,6 +15,7 @@ enum Work: String, CaseIterable {
     case blob1MiB = "blob-1MiB"
     case blob64MiB = "blob-64MiB"
     case sharedBlob64MiB = "shared-blob-64MiB"
+    case jobs3 = "jobs-3"
     case connect
     case idleConnection = "idle-connection"
     case startup
@@ -75,6 +76,7 @@ struct Scale {
         case .streamReferences: 50_000 * factor
         case .blob1MiB: 100 * factor
         case .blob64MiB, .sharedBlob64MiB: 2 * factor
+        case .jobs3: 2_000 * factor
         case .connect: 400 * factor
         case .idleConnection: 5000
         case .startup: 2 * factor

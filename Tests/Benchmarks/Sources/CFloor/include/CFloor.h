@@ -51,6 +51,20 @@ int floorBlob(FloorPeer *peer, size_t length, size_t count, int touches, uint64_
 /// there, and closes. The other side accepts, answers, and closes.
 int floorConnect(FloorPeer *peer, const char *path, size_t count, uint64_t *nanoseconds);
 
+/// What a job of `floorJobs` computes.
+typedef struct {
+    /// FNV-1a.
+    uint64_t hash;
+    uint64_t zeros;
+} FloorAnswer;
+
+FloorAnswer floorAnswer(const uint8_t *bytes, size_t length);
+/// `count` jobs of `length` bytes for three forked processes, four under way at each: the contents in turns. Each answer is compared
+/// with that expected for its content. The time does not include the start of the processes.
+int floorJobs(
+    const uint8_t *const *contents, const FloorAnswer *expected, size_t kinds, size_t length, size_t count,
+    uint64_t *nanoseconds);
+
 /// Restricts all threads of this process, and the processes it launches later, to one core; a negative core restores
 /// the original set. Returns 0, or an errno; ENOSYS if the system has no such call.
 int floorPlace(int core);

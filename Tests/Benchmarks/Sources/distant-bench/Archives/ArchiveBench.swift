@@ -44,8 +44,8 @@ struct ArchiveBench {
         _ work: String, metric: String, against: String?, higherIsBetter: Bool = false, _ ways: [ArchiveWay]
     ) async throws {
         let results = try await interleaved(rounds: options.rounds, ways.map(\.sample))
-        let other = zip(ways, results).first { $0.0.format == against }?.1
-        for (way, value) in zip(ways, results) {
+        let other = zip(ways, results).first { $0.0.format == against }?.1.median
+        for (way, value) in zip(ways, results.map(\.median)) {
             let ratio = way.format == against ? nil : other.map { higherIsBetter ? value / $0 : $0 / value }
             ArchiveLine(
                 work: work, format: way.format, metric: metric, value: value, against: ratio.flatMap { _ in against },
