@@ -8,6 +8,9 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
+// Tests are not optimised in a release build either: the compiler would need several times as long for them as for all they test.
+let testSettings = settings + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+
 // Apple's systems have coders of their own for Foundation's classes.
 #if canImport(Darwin)
     let foundationCoding: [Target.Dependency] = []
@@ -140,10 +143,10 @@ let package = Package(
         .testTarget(
             name: "KeyedArchiveTests",
             dependencies: ["KeyedArchive", "PortTransport", "foundation-reader", "ArchiveFixtures", "TestSupport"],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
         .testTarget(
             name: "PortTransportTests", dependencies: ["PortTransport", "CPortShims", "TestSupport"],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
         .testTarget(
             name: "DistantObjectsTests",
             dependencies: [
@@ -154,7 +157,7 @@ let package = Package(
                 "Recordings/before-descriptions.frames", "Recordings/interfaces.frames",
                 "Recordings/promises-and-streams.frames",
             ],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
         .testTarget(
             name: "ExampleTests",
             dependencies: [
@@ -165,7 +168,7 @@ let package = Package(
                 "CPortShims", "ArchiveFixtures", "TestSupport", "WordCountValues", "DistantTesting", "WorkerPoolValues",
                 "SyntaxServiceValues",
             ] + foundationCoding,
-            swiftSettings: settings),
+            swiftSettings: testSettings),
     ],
     swiftLanguageModes: [.v6]
 )
@@ -180,6 +183,6 @@ let package = Package(
             dependencies: [
                 "FoundationCoding", "KeyedArchive", "DistantObjects", "PortTransport", "ArchiveFixtures", "TestSupport",
             ],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
     ]
 #endif
