@@ -122,7 +122,11 @@ int floorJobs(
             }
             events[index] = (struct pollfd){worker->count > 0 ? worker->input : -1, POLLIN, 0};
         }
-        if (error != 0 || (poll(events, Workers, -1) < 0 && errno != EINTR)) break;
+        if (error != 0) break;
+        if (poll(events, Workers, -1) < 0) {
+            error = errno == EINTR ? 0 : errno;
+            continue;
+        }
         for (int index = 0; index < Workers && error == 0; index++) {
             if (events[index].revents) error = take(&workers[index], expected, kinds, &answered);
         }
