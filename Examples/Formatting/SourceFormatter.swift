@@ -1,6 +1,11 @@
 // ComingFromJSON.md: formatter
 package import DistantObjects
-import Foundation
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
 
 /// Formats texts; sent by reference.
 package final class SourceFormatter: Vendable, Implements {
