@@ -133,11 +133,14 @@ extension Connection: FrameHandler {
         let (hasCalls, end) = state.withLock { state in state.acceptPeer(sharesMemory: canShare) }
         if hasCalls { loop.perform { self.drain() } }
         if let end {
-            // A peer that closes in order after its Hello had accepted this side, if this side has opened the connection.
-            if case .closedByPeer = end, isInitiator { return handshakeEnded(nil) }
-            return handshakeEnded(byEnd: end)
+            // The acceptor sends its Hello after it has accepted the initiator. So the connection was open before the peer left.
+            switch end {
+            case .closedByPeer where isInitiator, .lost where isInitiator: return handshakeEnded(nil)
+            default: return handshakeEnded(byEnd: end)
+            }
         }
-        channel.setNeedsFlush()
+        // Sent before the task goes on: it may end the process, and the other side has been accepted.
+        channel.flush()
         report(.opened(peer: channel.peer, program))
         handshakeEnded(nil)
         keepAlive(every: configuration.keepalive)

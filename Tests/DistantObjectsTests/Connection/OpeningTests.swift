@@ -168,4 +168,34 @@ struct OpeningTests {
         listener.close()
         await serving.value
     }
+
+    @Test("A helper that exits right after the handshake has been opened, and its end is that of the connection")
+    func exitsAtOnce() async throws {
+        for status in 1...50 as ClosedRange<Int32> {
+            let helper = try await Connection.launch(
+                try builtProgram("killed-peer"), arguments: ["unvended", "\(status)"],
+                environment: TestTimeout.environment, configuration: .patient)
+            guard case .lost(.exited(status)?) = await helper.ended else {
+                Issue.record("the connection has ended otherwise")
+                return
+            }
+        }
+    }
+
+    @Test("A connection is opened although the accept rule takes longer than the helper lives")
+    func lateRuleAboutHelper() async throws {
+        var configuration = Connection.Configuration.patient
+        configuration.accept = Connection.AcceptRule { peer in
+            // The process is reaped by another thread of this one.
+            while let peer, kill(peer.pid, 0) == 0 { usleep(1_000) }
+            return nil
+        }
+        let helper = try await Connection.launch(
+            try builtProgram("killed-peer"), arguments: ["unvended", "3"], environment: TestTimeout.environment,
+            configuration: configuration)
+        guard case .lost(.exited(3)?) = await helper.ended else {
+            Issue.record("the connection has ended otherwise")
+            return
+        }
+    }
 }
