@@ -17,7 +17,10 @@ extension Trouble {
         case .hang: raise(SIGSTOP)
         case .slow:
             // Ends when the call is cancelled, as by its time-out.
-            while true { try Task.checkCancellation() }
+            while true {
+                try Task.checkCancellation()
+                usleep(1_000)
+            }
         case .print:
             Swift.print("found the name “print”")
             fflush(nil)
