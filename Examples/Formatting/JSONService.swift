@@ -46,7 +46,8 @@ package final class JSONService: Sendable {
 
     private func send(_ reply: Reply) {
         guard let line = try? JSONEncoder().encode(reply) else { return }
-        output.withLock { $0.write(line + [UInt8(ascii: "\n")]) }
+        // If the tool is gone, the end of the input says so.
+        output.withLock { output in try? output.write(contentsOf: line + [UInt8(ascii: "\n")]) }
     }
 }
 // end

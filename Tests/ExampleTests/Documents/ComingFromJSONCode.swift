@@ -81,7 +81,8 @@ final class JSONFormatter: Sendable {
 
     private func send(_ request: Request) {
         guard let line = try? JSONEncoder().encode(request) else { return }
-        input.withLock { $0.write(line + [UInt8(ascii: "\n")]) }
+        // If the worker is gone, the end of its output says so.
+        input.withLock { input in try? input.write(contentsOf: line + [UInt8(ascii: "\n")]) }
     }
 
     private func take(_ line: Data) {

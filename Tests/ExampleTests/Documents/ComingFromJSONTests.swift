@@ -124,6 +124,23 @@ struct ComingFromJSONTests {
         }
     }
 
+    @Test("A request that cannot be written fails when the worker's output ends", arguments: [false, true])
+    func unwrittenRequest(isClosed: Bool) async {
+        await #expect(processExitsWith: .success) { [isClosed] in
+            signal(SIGPIPE, SIG_IGN)
+            let (toWorker, fromWorker) = (Pipe(), Pipe())
+            try (isClosed ? toWorker.fileHandleForWriting : toWorker.fileHandleForReading).close()
+            let formatter = JSONFormatter(
+                input: toWorker.fileHandleForWriting, output: fromWorker.fileHandleForReading)
+            let asking = Task { try await formatter.format("") }
+            try fromWorker.fileHandleForWriting.close()
+            do {
+                _ = try await asking.value
+                Issue.record("the request was answered")
+            } catch is WorkerGone {}
+        }
+    }
+
     @Test("JSON has bytes as text, a third longer")
     func bytesInJSON() throws {
         #expect(try JSONEncoder().encode(Data(repeating: 200, count: 3_000)).count == 4_002)
