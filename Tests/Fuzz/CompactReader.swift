@@ -1,9 +1,6 @@
 // Feeds the compact reader bytes from libFuzzer. Nothing may trap, hang or take memory without bound.
-//
-//     swiftc -O -parse-as-library -sanitize=fuzzer,address -package-name DistantObjects -swift-version 6 \
-//         -enable-upcoming-feature ExistentialAny -enable-upcoming-feature NonisolatedNonsendingByDefault \
-//         $(find Sources/KeyedArchive -name '*.swift') Tests/Fuzz/CompactReader.swift -o /tmp/compact-reader
-//     mkdir -p /tmp/compact-corpus && /tmp/compact-reader /tmp/compact-corpus -max_len=4096 -rss_limit_mb=1024 -timeout=5
+
+@testable import KeyedArchive
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

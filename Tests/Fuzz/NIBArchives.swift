@@ -1,5 +1,7 @@
 // Feeds the reader of NIBArchives bytes from libFuzzer. Nothing may trap, hang or take memory without bound.
 
+@testable import KeyedArchive
+
 #if canImport(FoundationEssentials)
     import FoundationEssentials
 #else

@@ -3,6 +3,8 @@
 //
 // Built twice: for binary property lists, and for XML with the flag FUZZ_XML, whose seeds differ.
 
+@testable import KeyedArchive
+
 #if canImport(FoundationEssentials)
     import FoundationEssentials
 #else

@@ -1,6 +1,8 @@
 // Feeds the reader of typedstreams bytes from libFuzzer. Nothing may trap, hang or take memory without bound. What opens is
 // written as the same bytes, both number by number and from its values with what the file stores unusually.
 
+@testable import KeyedArchive
+
 #if canImport(FoundationEssentials)
     import FoundationEssentials
 #else
