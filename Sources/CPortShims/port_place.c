@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -258,7 +259,15 @@ int port_is_locked(int file) {
 
 #endif
 
+bool port_may_be_large(size_t size) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) < 0 || size <= limit.rlim_cur) return true;
+    errno = EFBIG;
+    return false;
+}
+
 int port_write_content(int file, const void *bytes, size_t count) {
+    if (!port_may_be_large(count)) return -1;
     ssize_t written;
     do {
         written = pwrite(file, bytes, count, 0);

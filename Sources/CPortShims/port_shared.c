@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "include/port_io.h"
+#include "include/port_place.h"
 #include "include/port_poller.h"
 #include "include/port_standard.h"
 #include "include/port_thread.h"
@@ -18,7 +19,6 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -40,17 +40,9 @@ static int fail_closing(int descriptor) {
     return -1;
 }
 
-// A file above the process's limit of file sizes would cause a signal that ends the process, although it is memory alone.
-static bool may_make(size_t size) {
-    struct rlimit limit;
-    return getrlimit(RLIMIT_FSIZE, &limit) < 0 || size <= limit.rlim_cur;
-}
-
 static int make_file(size_t size) {
-    if (!may_make(size)) {
-        errno = EFBIG;
-        return -1;
-    }
+    // It is memory alone, and yet the limit of files holds.
+    if (!port_may_be_large(size)) return -1;
     int memory = PORT_OPENED(
         memfd_create("distant-objects", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL));
     // Linux knows the last flag since 6.3.

@@ -58,6 +58,9 @@ int port_lock_file(int file);
 int port_is_locked(int file);
 /// Makes a folder of mode 0700, whatever the umask is.
 int port_make_folder(const char *path);
+/// Whether a file of this size is within the process's limit of file sizes, with EFBIG if not: writing it would cause a signal that
+/// ends the process.
+bool port_may_be_large(size_t size);
 /// Replaces the content of a file. The content is written at once, or an error is reported.
 int port_write_content(int file, const void *bytes, size_t count);
 /// Reads the beginning of a file; returns the number of bytes.

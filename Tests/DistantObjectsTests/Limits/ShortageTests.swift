@@ -164,6 +164,27 @@ struct ShortageTests {
             }
         }
 
+        @Test("Where no file may have content nobody listens, and the process learns why instead of ending by a signal")
+        func noFileSize() async {
+            await #expect(processExitsWith: .success) {
+                do {
+                    let folder = try TemporaryFolder()
+                    let listen: @Sendable () throws -> Void = {
+                        try Listener(at: .path(folder.socket), configuration: .patient).close()
+                    }
+                    var limit = rlimit()
+                    #expect(getrlimit(Limit.fileSize.resource, &limit) == 0)
+                    let former = limit
+                    limit.rlim_cur = 10
+                    #expect(setrlimit(Limit.fileSize.resource, &limit) == 0)
+                    await Self.expectFailure(listen, "listening", errno: EFBIG)
+                    #expect(setrlimit(Limit.fileSize.resource, [former]) == 0)
+                    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+                    try listen()
+                } catch { Issue.record("\(error)") }
+            }
+        }
+
         @Test(
             "Without room for shared memory, connections and what they send go through the socket until there is room",
             .disabled(if: Sanitizer.isActive, "sanitizers need more memory than that"), arguments: [true, false])
