@@ -3,11 +3,20 @@ import Synchronization
 
 /// The queue of connections whose handshake is done and that are not taken yet.
 final class AcceptQueue: Sendable {
+    /// Whether connections are still handed out.
+    private enum Life {
+        case open
+        /// No more; those that were taken stay open.
+        case left
+        /// No more; all are closed in order, within that time.
+        case closing(Duration)
+    }
+
     private struct State: ~Copyable {
         var ready = Ring<Connection>()
         var waiting = Ring<(UInt64, CheckedContinuation<Connection?, Never>)>()
         var nextWaiter: UInt64 = 0
-        var isEnded = false
+        var life = Life.open
         var counts: PeerCounts
         /// The connections that have not ended.
         var open: [ObjectIdentifier: Open] = [:]
@@ -29,6 +38,8 @@ final class AcceptQueue: Sendable {
             guard let largest = counts.largest, largest.count > count + 1 else { return nil }
             return open.values.filter { $0.peer == largest.peer && !$0.makesRoom }.max { $0.number < $1.number }
         }
+
+        var isEnded: Bool { if case .open = life { false } else { true } }
 
         /// It is ended, and so are all connections.
         var isOver: Bool { isEnded && open.isEmpty }
@@ -179,15 +190,20 @@ final class AcceptQueue: Sendable {
     }
 
     private func deliver(_ connection: Connection) {
-        let (waiter, isEnded) = state.withLock { state -> (CheckedContinuation<Connection?, Never>?, Bool) in
-            if state.isEnded { return (nil, true) }
-            if let (_, waiter) = state.waiting.popFirst() { return (waiter, false) }
+        let (waiter, life) = state.withLock { state -> (CheckedContinuation<Connection?, Never>?, Life) in
+            if state.isEnded { return (nil, state.life) }
+            if let (_, waiter) = state.waiting.popFirst() { return (waiter, .open) }
             // `forget` removes one that ends after this check.
             if !connection.hasEnded { state.ready.append(connection) }
-            return (nil, false)
+            return (nil, .open)
         }
         waiter?.resume(returning: connection)
-        if isEnded { connection.invalidate() }
+        switch life {
+        case .open: break
+        case .left: connection.invalidate()
+        // It is being closed, unless it was accepted at that moment. Its peer may use it already, and gets a goodbye.
+        case .closing(let timeout): connection.beginClosing(timeout: timeout)
+        }
     }
 
     /// Removes a connection that has ended, which may not have been taken.
@@ -261,7 +277,7 @@ final class AcceptQueue: Sendable {
     /// - Parameter timeout: How long the connections may take to close; nil to leave those open that were taken.
     func end(closing timeout: Duration?) {
         let (waiting, untaken, taken, endWaiters) = state.withLock { state in
-            state.isEnded = true
+            if let timeout { state.life = .closing(timeout) } else if !state.isEnded { state.life = .left }
             let open = timeout == nil ? [] : state.open.values.map { $0.connection.takeUnretainedValue() }
             return (state.waiting.removeAll(), state.ready.removeAll(), open, state.takeEndWaiters())
         }

@@ -1,3 +1,4 @@
+import Synchronization
 import TestSupport
 import Testing
 
@@ -74,6 +75,27 @@ struct ListenerEndTests {
             await client.close()
         }
         for server in servers { Self.expectGoodbye(await server.ended) }
+    }
+
+    @Test("A connection that opens while its listener is closed gets a goodbye, in whatever order both are noticed")
+    func openingInListenerEnd() async throws {
+        for _ in 0..<50 {
+            let place = try TemporaryFolder()
+            let closing = Mutex<Listener?>(nil)
+            var configuration = Connection.Configuration.patient
+            // The other side may use the connection by now, and the listener has not handed it out.
+            configuration.onEvent = { event in
+                if event.code == .opened { closing.withLock { $0 }?.close(timeout: TestTimeout.wait) }
+            }
+            let listener = try Listener(at: .path(place.socket), configuration: configuration)
+            closing.withLock { $0 = listener }
+            let client = try await Connection.open(.path(place.socket), configuration: .patient)
+            let end = await client.ended
+            Self.expectGoodbye(end)
+            await listener.ended
+            closing.withLock { $0 = nil }
+            guard case .closedByPeer = end else { break }
+        }
     }
 
     private static func expectGoodbye(_ end: ConnectionEnd, location: SourceLocation = #_sourceLocation) {
