@@ -200,6 +200,13 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
     /// Does nothing if it has ended.
     public func kill() { send(SIGKILL) }
 
+    /// Ends the process at once, and all others of the group that it leads.
+    func killGroup() {
+        lock.withLock {
+            if exit == nil { port_group_kill(pid) }
+        }
+    }
+
     /// Sends a signal.
     ///
     /// Does nothing if the process has ended.

@@ -87,7 +87,8 @@ package struct ServiceStart {
         case .started(let child, let since):
             if let status = child.exitStatus { return try ended(status, now) }
             guard now - since > program.limit else { return }
-            child.kill()
+            // It leads a session, whose other processes may have its lock, too.
+            child.killGroup()
             throw failure("did not listen within \(program.limit), and was ended")
         }
     }

@@ -117,6 +117,26 @@ struct ServiceStartTests {
         }
     }
 
+    @Test("What such a program has started in its session is ended with it, so that nothing keeps the name")
+    func sessionNeverListens() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try TemporaryFolder()
+            setenv("XDG_RUNTIME_DIR", folder.path, 1)
+            let notes = folder.path("pids")
+            let script = "sleep 1000 & echo $! $$ >\"$0\"; sleep 1000"
+            await #expect(throws: ConnectionError.self) {
+                _ = try await Connection.open(
+                    .service("x", launching: "/bin/sh", arguments: ["-c", script, notes], within: .seconds(1)),
+                    configuration: .patient)
+            }
+            // On a busy machine the shell may not have come so far.
+            let text = String(decoding: FileManager.default.contents(atPath: notes) ?? Data(), as: UTF8.self)
+            let pids = text.split(whereSeparator: \.isWhitespace).compactMap { Int32($0) }
+            await eventually("both have ended") { !pids.contains { HelperProcessTests().exists($0) } }
+            try Listener(at: .service("x")).close()
+        }
+    }
+
     @Test(
         "If the process that has started it does not end it in time, the next client does, and starts another",
         .enabled(if: FileManager.default.fileExists(atPath: "/proc/self/fdinfo")))
