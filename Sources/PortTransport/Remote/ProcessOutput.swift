@@ -26,8 +26,8 @@ package final class ProcessOutput: Sendable {
 
     private enum Life {
         case reading
-        /// The process has ended, so what is not there yet is not waited for long.
-        case ending
+        /// The process has ended, so what is not there yet is not waited for long, and nothing is read after that instant.
+        case ending(ContinuousClock.Instant)
         /// Nothing is read any more.
         case over
     }
@@ -39,6 +39,8 @@ package final class ProcessOutput: Sendable {
     private static let pause: CInt = 1_000
     /// How long the end of a process waits for what it has written.
     package static let patience = Duration.milliseconds(500)
+    /// How long what a process has left behind may go on writing after it.
+    private static let longestRest = Duration.seconds(5)
 
     private let prefix: [UInt8]?
     private let reading: CInt
@@ -101,7 +103,7 @@ package final class ProcessOutput: Sendable {
     package func whenRead(on loop: any PortLoop, _ action: @escaping @Sendable () -> Void) {
         let number = state.withLock { state -> Int? in
             if case .over = state.life { return nil }
-            state.life = .ending
+            if case .reading = state.life { state.life = .ending(.now + Self.longestRest) }
             state.waits += 1
             state.waiting[state.waits] = action
             return state.waits
@@ -130,10 +132,13 @@ package final class ProcessOutput: Sendable {
             var event = pollfd(fd: reading, events: Int16(POLLIN), revents: 0)
             let ready = poll(&event, 1, Self.pause)
             if ready < 0, errno == EINTR { continue }
+            let end: ContinuousClock.Instant? =
+                if case .ending(let end) = state.withLock({ $0.life }) { end } else { nil }
             if ready == 0 {
-                guard case .ending = state.withLock({ $0.life }) else { continue }
+                if end == nil { continue }
                 break
             }
+            if let end, end < .now { break }
             let count = bytes.withUnsafeMutableBytes { systemRead(reading, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR || errno == EAGAIN { continue }
             guard count > 0 else { break }
