@@ -149,7 +149,14 @@ extension Connection {
     }
 
     func peerSaidGoodbye() {
-        let reason = state.withLock { $0.session.life.peerGoodbye?.reason }
+        let (reason, refusal) = state.withLock { state in
+            (
+                state.session.life.peerGoodbye?.reason,
+                state.session.handshake.hasPeersHello ? nil : state.session.life.reasonOfPeer
+            )
+        }
+        // No Hello follows. The end of the stream may not follow, either, if the peer is stuck.
+        if let refusal { handshakeEnded(byEnd: refusal) }
         if reason == .closed {
             transition { state, actions in state.failUnanswered(self, name, &actions) }
             beginClosing(because: nil)

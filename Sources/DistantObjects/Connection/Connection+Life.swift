@@ -147,7 +147,9 @@ extension Connection {
     private func checkSilence(_ interval: Duration, seen: UInt64, silences: Int) {
         let received = channel.framesReceived
         guard received == seen else { return scheduleSilenceCheck(interval, seen: received, silences: 0) }
-        guard silences + 1 < Self.maximumSilences else { return endSilentConnection(interval * Self.maximumSilences) }
+        guard silences + 1 < Self.maximumSilences else {
+            return endSilently(because: "the peer has sent nothing for \(interval * Self.maximumSilences)")
+        }
         state.withLock { state in
             guard state.session.life.verdict == nil, !state.session.outbox.isClosed else { return }
             state.session.pings.send(.ping, PingWait(), to: &state.session.outbox)
@@ -156,8 +158,9 @@ extension Connection {
         scheduleSilenceCheck(interval, seen: received, silences: silences + 1)
     }
 
-    private func endSilentConnection(_ time: Duration) {
-        let silence = ConnectionError(.deadlineExceeded, "the peer has sent nothing for \(time)", context: name)
+    /// Ends the connection at once, without a goodbye, because the peer is silent.
+    func endSilently(because reason: String) {
+        let silence = ConnectionError(.deadlineExceeded, reason, context: name)
         state.withLock { $0.session.life.decide(.failed(silence)) }
         channel.cancel(.byThisSide)
     }

@@ -74,9 +74,12 @@ extension HelperOptions.Remedy {
     /// How long the system may take to write a core.
     private static let coreTime = Duration.seconds(5)
 
-    func act(on connection: Connection, _ loop: any PortLoop) {
+    /// - Parameter silence: How long the helper has not answered.
+    func act(on connection: Connection, after silence: Duration, _ loop: any PortLoop) {
         guard self != .report else { return }
-        guard let child = connection.child else { return connection.invalidate() }
+        guard let child = connection.child else {
+            return connection.endSilently(because: "the peer has not answered for \(silence)")
+        }
         guard self == .abort else { return child.kill() }
         child.send(SIGABRT)
         // A stopped process gets no other signal.

@@ -332,7 +332,7 @@ extension Supervisor {
         }
         if let news { events.report(news) }
         guard case .unresponsive? = news, options.whenUnresponsive != .report else { return watch(instance) }
-        options.whenUnresponsive.act(on: instance.connection, loop)
+        options.whenUnresponsive.act(on: instance.connection, after: limit, loop)
     }
 
     /// Whether the peer answers a ping in time.

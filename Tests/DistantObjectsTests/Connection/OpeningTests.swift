@@ -123,6 +123,19 @@ struct OpeningTests {
         listener.close()
     }
 
+    @Test("A peer that refuses in place of a Hello, and then keeps the stream open, is believed at once")
+    func refusedByStuckPeer() async throws {
+        let ends = try socketPair()
+        let peer = RawPeer(descriptor: ends.1)
+        // The limit of the handshake is longer than the test may take.
+        let task = Task { try await Connection.adopt(socket: ends.0, isInitiator: true, configuration: .patient) }
+        peer.send(16, RawPeer.number(0) + [3] + RawPeer.text("too many connections"))
+        let error = await #expect(throws: ConnectionError.self) { _ = try await task.value }
+        #expect(
+            error?.code == .peerRefused && error?.message.contains("too many connections") == true, "\(error as Any)")
+        peer.close()
+    }
+
     @Test("A connection that ends while its opening is reported was opened all the same")
     func endsDuringEvent() async throws {
         let folder = try TemporaryFolder()

@@ -238,6 +238,39 @@ struct ServiceNameTests {
             #expect(try RegisteredService.all().isEmpty)
         }
     }
+
+    private struct LedgerInterface: Interface {
+        let pid = Signature<Int32>("pid")
+        let echo = Signature<[UInt8], [UInt8]>("echo")
+    }
+
+    @Test("A service that hangs has failed for the helper of a client, whose calls and events say so")
+    func hungService() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try TemporaryFolder()
+            setenv("XDG_RUNTIME_DIR", folder.path, 1)
+            let program = try ServiceProgram("one")
+            var options = HelperOptions()
+            options.configuration = .patient
+            options.unresponsiveAfter = .seconds(1)
+            let helper = Helper(LedgerInterface.self, name: "ledger", options: options) {
+                try await Connection.open(program.address, configuration: .patient)
+            }
+            let log = EventLog(helper.events)
+            let pid = try await helper.remote.pid()
+            kill(pid, SIGSTOP)
+            let error = await #expect(throws: ConnectionError.self) { _ = try await helper.remote.echo([1, 2]) }
+            #expect(error?.code == .outcomeUnknown, "\(error as Any)")
+            #expect("\(error as Any)".contains("the peer has not answered for 1.0 seconds"), "\(error as Any)")
+            await eventually("the end is reported") { !log.ends.isEmpty }
+            let end = try #require(log.ends.first)
+            #expect(!end.isOrderly && end.reason.contains("the peer has not answered for 1.0 seconds"), "\(end)")
+            // Nobody has ended the process, which keeps its name.
+            #expect(try RegisteredService.all().map(\.pid) == [pid])
+            await helper.stop()
+            kill(pid, SIGKILL)
+        }
+    }
 }
 
 /// A service of the program “killed-peer”, in the runtime folder of this process.

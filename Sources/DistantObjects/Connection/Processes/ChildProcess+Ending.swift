@@ -64,13 +64,20 @@ extension ChildProcess {
                     + "before it was connected with Connection.parent()",
                 context: error.context, underlying: EarlyExit(child: self, status: .signalled(signal)))
         case (.protocolViolation, _) where transport == .pipes:
-            return ConnectionError(
-                .protocolViolation,
-                "\(error.message); a program launched over pipes must call Connection.parent() before it prints",
-                context: error.context, underlying: error)
+            return error.ofPrinting
         default:
             return error
         }
+    }
+}
+
+extension ConnectionError {
+    /// A violation by a program whose standard output is the connection, with the usual cause.
+    var ofPrinting: ConnectionError {
+        ConnectionError(
+            .protocolViolation,
+            "\(message); a program launched over pipes must call Connection.parent() before it prints",
+            context: context, underlying: self)
     }
 }
 

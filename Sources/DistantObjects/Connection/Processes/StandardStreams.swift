@@ -77,8 +77,12 @@ public final class StandardStreams: Sendable {
         }
         var configuration = configuration
         configuration.name = configuration.name ?? "standard streams"
-        return try await Connection.adopt(
-            reading: own.reading, writing: own.writing, isInitiator: true, configuration: configuration)
+        do {
+            return try await Connection.adopt(
+                reading: own.reading, writing: own.writing, isInitiator: true, configuration: configuration)
+        } catch let error as ConnectionError where error.code == .protocolViolation {
+            throw error.ofPrinting
+        }
     }
 
     private func closeProgramEnds() {

@@ -79,7 +79,7 @@ struct Life {
     }
 
     /// The reason in the peer's `Goodbye`.
-    private var reasonOfPeer: ConnectionEnd? {
+    var reasonOfPeer: ConnectionEnd? {
         guard let peerGoodbye else { return nil }
         return peerGoodbye.reason == .closed ? .closedByPeer(peerGoodbye.text) : .refused(peerGoodbye.text)
     }

@@ -43,6 +43,21 @@ struct StandardStreamsTests {
         await expectCode(.transport) { _ = try await unused.connect(configuration: .patient) }
     }
 
+    @Test("A program that prints before it greets is an error that names the usual cause")
+    func printingBeforeGreeting() async throws {
+        let streams = try StandardStreams()
+        var options = ChildProcess.Options()
+        options.standardInput = streams.input
+        options.standardOutput = streams.output
+        let (process, _) = try ChildProcess.launch("/bin/echo", arguments: ["ready to take requests"], options: options)
+        let error = await #expect(throws: ConnectionError.self) {
+            _ = try await streams.connect(configuration: .patient)
+        }
+        #expect(error?.code == .protocolViolation)
+        #expect(error?.message.contains("must call Connection.parent() before it prints") == true, "\(error as Any)")
+        _ = await process.waitForExit()
+    }
+
     @Test("Its descriptors are closed in programs that are started meanwhile, and when it is freed")
     func descriptorsOfStreams() async {
         // Other tests open descriptors at the same time.
