@@ -32,8 +32,10 @@ public enum ConnectionEnd: Sendable {
 }
 
 extension ConnectionEnd: CustomStringConvertible {
-    /// The reason as text, for example “the peer is gone”.
-    public var description: String {
+    /// The reason as text, for example “the peer is gone”, without control characters.
+    public var description: String { PlainText.lines(text) }
+
+    private var text: String {
         switch self {
         case .closedHere: "this side closed the connection"
         case .closedByPeer: "the peer closed the connection"

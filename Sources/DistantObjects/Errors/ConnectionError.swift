@@ -1,3 +1,5 @@
+import PortTransport
+
 /// An error of the connection itself, such as a message that cannot be sent or a peer that refused.
 public struct ConnectionError: Error, Sendable, CustomStringConvertible {
     /// What went wrong.
@@ -57,9 +59,11 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
     }
 
     /// The context and the message.
+    ///
+    /// Without control characters, which a terminal would obey: a part of `message` may be what a peer has written.
     public var description: String {
-        guard let context, !context.isEmpty else { return message }
-        return "\(context): \(message)"
+        guard let context, !context.isEmpty else { return PlainText.lines(message) }
+        return PlainText.lines("\(context): \(message)")
     }
 }
 

@@ -134,7 +134,7 @@ extension ConnectionEvent.Code {
 }
 
 extension ConnectionEvent: CustomStringConvertible {
-    /// The code and the properties that are set.
+    /// The code and the properties that are set, as one line for a log, without control characters.
     public var description: String {
         let details: [String?] = [
             programVersion.map { ConnectionProgram(name: name ?? "", version: $0).description } ?? name,
@@ -143,7 +143,7 @@ extension ConnectionEvent: CustomStringConvertible {
             exitStatus.map { "\($0)" },
         ]
         let text = details.compactMap { $0 }.joined(separator: "; ")
-        return text.isEmpty ? code.rawValue : "\(code.rawValue): \(text)"
+        return text.isEmpty ? code.rawValue : PlainText.line("\(code.rawValue): \(text)")
     }
 }
 

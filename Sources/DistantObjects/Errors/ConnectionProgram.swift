@@ -1,3 +1,5 @@
+import PortTransport
+
 /// A program as it introduces itself when a connection is opened.
 ///
 /// Both texts are the program's own claim: any process can send any name. What the kernel says of the peer is in
@@ -22,7 +24,7 @@ public struct ConnectionProgram: Sendable, Hashable, CustomStringConvertible {
     /// A peer may write anything into them, and a description becomes a line of a log.
     public var description: String {
         let text = version.isEmpty ? name : "\(name) \(version)"
-        return text.prefix(200).filter { !$0.unicodeScalars.contains { $0.properties.generalCategory == .control } }
+        return PlainText.line(String(text.prefix(200)))
     }
 
     /// The part of a refusal that names the side which connected or accepted, and its program.

@@ -1,3 +1,5 @@
+import PortTransport
+
 /// An error that a method threw in the other process, of a type that is not listed here, or that cannot be read as this type.
 ///
 /// An error whose type is `Codable` and listed in `Connection.Configuration.errorTypes` is decoded and thrown instead.
@@ -31,9 +33,11 @@ public struct RemoteError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The type name and the text, and why it could not be read as its type.
+    ///
+    /// Without control characters, which a terminal would obey: a peer may write anything into `message`.
     public var description: String {
         let text = "\(typeName): \(message)"
-        guard let decodingFailure else { return text }
-        return "\(text) (not read as the \(typeName) that is listed here: \(decodingFailure))"
+        guard let decodingFailure else { return PlainText.lines(text) }
+        return PlainText.lines("\(text) (not read as the \(typeName) that is listed here: \(decodingFailure))")
     }
 }

@@ -57,8 +57,10 @@ extension HelperEnd: CustomStringConvertible {
 }
 
 extension HelperEvent: CustomStringConvertible {
-    /// The event as a line for a log.
-    public var description: String {
+    /// The event as a line for a log, without control characters and without the name of the helper.
+    public var description: String { PlainText.line(text) }
+
+    private var text: String {
         switch self {
         case .started(let pid?): "started as process \(pid)"
         case .started(nil): "started"

@@ -3,7 +3,7 @@ extension ChildProcess {
     public struct LeftProcess: Sendable, Hashable, CustomStringConvertible {
         /// Its number, which another process may have as soon as it has ended.
         public let pid: Int32
-        /// The name of its program, at most 15 bytes; control characters are left out.
+        /// The name of its program, at most 15 bytes, without control characters.
         public let program: String
 
         /// The number and the name, such as "4711 (sleep)".
@@ -36,14 +36,9 @@ extension ChildProcess {
             guard fields.count > 2, !SystemProcesses.isZombie(fields), !fields[2].elementsEqual(group),
                 !SystemProcesses.isEnding(other)
             else { return nil }
-            let name = String(decoding: SystemProcesses.content("/proc/\(other)/comm"), as: UTF8.self)
-            return LeftProcess(
-                pid: other,
-                program: String(
-                    String.UnicodeScalarView(
-                        name.unicodeScalars.filter {
-                            $0.properties.generalCategory != .control
-                        })))
+            // A line feed ends it.
+            let name = String(decoding: SystemProcesses.content("/proc/\(other)/comm").dropLast(), as: UTF8.self)
+            return LeftProcess(pid: other, program: PlainText.line(name))
         }
     }
 }

@@ -297,24 +297,13 @@ struct ListenerLock {
         for line in text.dropFirst(heading.utf8.count).split(separator: UInt8(ascii: "\n")) {
             let words = line.split(separator: UInt8(ascii: " "), maxSplits: 1)
             guard words.count == 2 else { continue }
-            values[String(decoding: words[0], as: UTF8.self)] = shown(String(decoding: words[1], as: UTF8.self))
+            values[String(decoding: words[0], as: UTF8.self)] = PlainText.line(
+                String(decoding: words[1], as: UTF8.self))
         }
         guard let pid = values["pid"].flatMap({ Int32($0) }), pid > 0 else { return nil }
         return Holder(
             pid: pid, program: values["program"] ?? "unknown", version: values["version"] ?? "unknown",
             startLimit: values["starting"].flatMap { UInt32($0) }.map { .milliseconds($0) })
-    }
-
-    /// Text for people, perhaps in a terminal.
-    private static func shown(_ text: String) -> String {
-        var shown = ""
-        for scalar in text.unicodeScalars {
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned: shown += "?"
-            default: shown.unicodeScalars.append(scalar)
-            }
-        }
-        return shown
     }
 
     private static func taken(_ path: String, _ text: [UInt8]) -> TransportError {
@@ -332,9 +321,10 @@ struct ListenerLock {
 }
 
 extension TransportError {
-    /// The refusal of a path that another listener has.
+    /// The refusal of a path, or of the name of a service, that another listener has.
     static func taken(_ path: String, by holder: String? = nil) -> TransportError {
         let end = holder.map { ": \($0)" } ?? ""
-        return TransportError(.nameTaken, "another listener has this path\(end)", context: [path])
+        let what = path.contains("/") ? "path" : "name"
+        return TransportError(.nameTaken, "another listener has this \(what)\(end)", context: [path])
     }
 }

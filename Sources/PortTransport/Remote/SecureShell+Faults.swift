@@ -43,13 +43,7 @@ extension SecureShell {
     /// It comes from another machine, so it is shown without characters that mean something to a terminal.
     package static func lastLine(of lines: String) -> String? {
         let line = lines.split(whereSeparator: \.isNewline).last { $0.contains { !$0.isWhitespace } }
-        return line.map { line in
-            String(String.UnicodeScalarView(line.prefix(400).unicodeScalars.map { isControl($0) ? "?" : $0 }))
-        }
-    }
-
-    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-        scalar.value < 0x20 || 0x7F...0x9F ~= scalar.value
+        return line.map { PlainText.line(String($0.prefix(400))) }
     }
 
     /// Why ssh has failed, if it has.
