@@ -231,6 +231,13 @@ enum ComingFromJSONCode {
         return (formatter, new, old, toWorker)
     }
 
+    static func stopBoth(_ formatter: Helper<FormatterInterface>, _ toWorker: Pipe) async throws {
+        // ComingFromJSON.md: stop both
+        try toWorker.fileHandleForWriting.close()
+        await formatter.stop()
+        // end
+    }
+
     static func listen(_ path: String) async throws {
         // ComingFromJSON.md: listen
         for await connection in try Listener(at: .path(path)) { try connection.vend(SourceFormatter()) }
@@ -239,7 +246,9 @@ enum ComingFromJSONCode {
 }
 
 // ComingFromJSON.md: log
-func logged<Result>(_ name: String, _ call: () async throws -> Result) async throws -> Result {
+nonisolated(nonsending) func logged<Result>(
+    _ name: String, _ call: nonisolated(nonsending) () async throws -> Result
+) async throws -> Result {
     do {
         let result = try await call()
         print("\(name) -> \(result)")

@@ -1,7 +1,14 @@
 // swift-format-ignore-file
 // It is laid out as Failures.md shows it.
 
+import Dispatch
 import DistantObjects
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
 
 /// The code of Failures.md.
 enum FailuresCode {
@@ -22,6 +29,21 @@ enum FailuresCode {
         let worker = try await Connection.launch("worker")
         await worker.close()
         print(worker.child?.exitStatus ?? .unknown)
+        // end
+    }
+
+    static func interrupt(_ worker: Connection) {
+        // Failures.md: interrupt
+        signal(SIGINT, SIG_IGN)
+        let interrupts = DispatchSource.makeSignalSource(signal: SIGINT, queue: .main)
+        interrupts.setEventHandler {
+            Task {
+                await worker.close(timeout: .seconds(1))
+                exit(130)
+            }
+        }
+        interrupts.resume()
+        defer { interrupts.cancel() }
         // end
     }
 
