@@ -32,7 +32,7 @@ enum FailuresCode {
         // end
     }
 
-    static func interrupt(_ worker: Connection) {
+    static func interrupt(_ worker: Connection) async {
         // Failures.md: interrupt
         signal(SIGINT, SIG_IGN)
         let interrupts = DispatchSource.makeSignalSource(signal: SIGINT, queue: .main)
@@ -45,6 +45,7 @@ enum FailuresCode {
         interrupts.resume()
         defer { interrupts.cancel() }
         // end
+        _ = await worker.ended
     }
 
     static func watch(_ connection: Connection) async {
