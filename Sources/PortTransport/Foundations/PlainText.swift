@@ -4,12 +4,12 @@
 package enum PlainText {
     /// The text with a question mark for each character that is obeyed and not shown; its lines and tabs stay.
     ///
-    /// These are the control characters, the separators of lines and paragraphs, and invisible ones such as those that turn the
-    /// direction of writing.
+    /// These are the control characters, the separators of lines and paragraphs, invisible ones such as those that turn the direction
+    /// of writing, and those that have no meaning everywhere.
     ///
     /// - Complexity: O(*n*); nothing is allocated if there are none.
     package static func lines(_ text: String) -> String {
-        replacing(text) { $0 == "\n" || $0 == "\t" ? nil : "?" }
+        replacing(text) { $0 == "\n" || $0 == "\t" || joiners.contains($0) ? nil : "?" }
     }
 
     /// The same on one line, where a line feed is shown as `\n`.
@@ -18,6 +18,9 @@ package enum PlainText {
     package static func line(_ text: String) -> String {
         replacing(text) { $0 == "\n" ? #"\n"# : "?" }
     }
+
+    /// Some languages and emoji need them within a text.
+    private static let joiners: [Unicode.Scalar] = ["\u{200C}", "\u{200D}"]
 
     /// - Parameter shown: What is shown instead of a character that is obeyed; nil: itself.
     private static func replacing(_ text: String, _ shown: (Unicode.Scalar) -> String?) -> String {
@@ -36,9 +39,7 @@ package enum PlainText {
     private static func isObeyed(_ scalar: Unicode.Scalar) -> Bool {
         if scalar.isASCII { return scalar.value < 0x20 || scalar.value == 0x7F }
         switch scalar.properties.generalCategory {
-        case .control, .lineSeparator, .paragraphSeparator: return true
-        // Those that join letters and emoji are needed.
-        case .format: return scalar.value != 0x200C && scalar.value != 0x200D
+        case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned: return true
         default: return false
         }
     }

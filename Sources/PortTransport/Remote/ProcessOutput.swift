@@ -26,7 +26,7 @@ package final class ProcessOutput: Sendable {
 
     private enum Life {
         case reading
-        /// The process has ended, so what is not there yet is not waited for long, and nothing is read after that instant.
+        /// The process has ended, so what is not there yet is not waited for long, and what others write is not read after that instant.
         case ending(ContinuousClock.Instant)
         /// Nothing is read any more.
         case over
@@ -128,20 +128,25 @@ package final class ProcessOutput: Sendable {
 
     private func read() {
         var bytes = [UInt8](repeating: 0, count: 16 << 10)
+        // What the process itself may have written and is not read yet; nil while it runs. All of it is read, however long this
+        // process's standard error takes nothing.
+        var own: Int?
         while true {
             var event = pollfd(fd: reading, events: Int16(POLLIN), revents: 0)
             let ready = poll(&event, 1, Self.pause)
             if ready < 0, errno == EINTR { continue }
             let end: ContinuousClock.Instant? =
                 if case .ending(let end) = state.withLock({ $0.life }) { end } else { nil }
+            if end != nil, own == nil { own = Int(port_unread(reading)) }
             if ready == 0 {
                 if end == nil { continue }
                 break
             }
-            if let end, end < .now { break }
+            if let end, end < .now, let own, own <= 0 { break }
             let count = bytes.withUnsafeMutableBytes { systemRead(reading, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR || errno == EAGAIN { continue }
             guard count > 0 else { break }
+            own = own.map { $0 - count }
             take(bytes[..<count])
         }
         end()
