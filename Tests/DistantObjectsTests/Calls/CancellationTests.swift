@@ -215,7 +215,7 @@ struct CancellationTests {
             withExtendedLifetime(root) {}
         }
         try await pair.rest()
-        #expect(carried == nil)
+        await eventually("the carried object is released") { carried == nil }
         await pair.close()
     }
 
