@@ -165,7 +165,8 @@ struct OwnArchives: Sendable {
             archives.append(made("widths-\(size)", bytes, 2, ["root"], "\"x\""))
         }
         // Lists of the list that follows, twice.
-        let lists = (0..<4).map { [0xA2, UInt8(14 + $0), UInt8(14 + $0)] } + [string]
+        var lists: [[UInt8]] = (14..<18).map { [0xA2, $0, $0] }
+        lists.append(string)
         archives.append(made("shared", PlistBytes.archive(lists, count: 1), 2, ["root"], nested("\"x\"", 4)))
         return archives
     }
