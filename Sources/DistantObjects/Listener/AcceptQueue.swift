@@ -6,7 +6,7 @@ final class AcceptQueue: Sendable {
     /// Whether connections are still handed out.
     private enum Life {
         case open
-        /// No more; those that were taken stay open.
+        /// No more; those that were taken stay open, and others are closed in order.
         case left
         /// No more; all are closed in order, within that time.
         case closing(Duration)
@@ -200,8 +200,9 @@ final class AcceptQueue: Sendable {
         waiter?.resume(returning: connection)
         switch life {
         case .open: break
-        case .left: connection.invalidate()
-        // It is being closed, unless it was accepted at that moment. Its peer may use it already, and gets a goodbye.
+        // Its peer may use it already, and gets a goodbye.
+        case .left: connection.beginClosing(timeout: Self.timeOfUntaken)
+        // It is being closed, unless it was accepted at that moment.
         case .closing(let timeout): connection.beginClosing(timeout: timeout)
         }
     }
@@ -274,19 +275,19 @@ final class AcceptQueue: Sendable {
         }
     }
 
+    /// How long connections that nobody has taken may take to close, if those that were taken stay open.
+    private static let timeOfUntaken = Duration.seconds(5)
+
     /// - Parameter timeout: How long the connections may take to close; nil to leave those open that were taken.
     func end(closing timeout: Duration?) {
-        let (waiting, untaken, taken, endWaiters) = state.withLock { state in
+        let (waiting, closing, endWaiters) = state.withLock { state in
             if let timeout { state.life = .closing(timeout) } else if !state.isEnded { state.life = .left }
-            let open = timeout == nil ? [] : state.open.values.map { $0.connection.takeUnretainedValue() }
-            return (state.waiting.removeAll(), state.ready.removeAll(), open, state.takeEndWaiters())
+            let untaken = Array(state.ready.removeAll())
+            let closing = timeout == nil ? untaken : state.open.values.map { $0.connection.takeUnretainedValue() }
+            return (state.waiting.removeAll(), closing, state.takeEndWaiters())
         }
         for (_, continuation) in waiting { continuation.resume(returning: nil) }
         for waiter in endWaiters { waiter.resume() }
-        guard let timeout else {
-            for connection in untaken { connection.invalidate() }
-            return
-        }
-        for connection in taken { connection.beginClosing(timeout: timeout) }
+        for connection in closing { connection.beginClosing(timeout: timeout ?? Self.timeOfUntaken) }
     }
 }

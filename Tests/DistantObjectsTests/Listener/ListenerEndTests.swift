@@ -61,15 +61,20 @@ struct ListenerEndTests {
         ends.directory.go.send()
     }
 
-    @Test("Without a limit, and when the listener is freed, its connections stay open", arguments: [true, false])
+    @Test(
+        "Without a limit, and when the listener is freed, its connections stay open, and one that was not taken gets a goodbye",
+        arguments: [true, false])
     func openInListenerEnd(isFreed: Bool) async throws {
         var clients: [Connection] = []
         var servers: [Connection] = []
+        let untaken: Connection
         do {
             let ends = try await Ends(2)
             (clients, servers) = (ends.clients, ends.servers)
+            untaken = try await Connection.open(.path(ends.place.socket), configuration: .patient)
             if !isFreed { ends.listener.stopListening() }
         }
+        Self.expectGoodbye(await untaken.ended)
         for client in clients {
             let back: Int = try await client.root.echo(7)
             #expect(back == 7)
