@@ -34,12 +34,19 @@ public final class Helper<I: Interface>: Sendable {
         _ interface: I.Type, _ program: String, restart policy: RestartPolicy = .onFailure,
         options: HelperOptions = .init()
     ) {
+        self.init(interface, program, number: nil, restart: policy, options: options)
+    }
+
+    /// - Parameter number: Its number in a pool, which is a part of its name.
+    convenience init(
+        _ interface: I.Type, _ program: String, number: Int?, restart policy: RestartPolicy, options: HelperOptions
+    ) {
         var options = options
         options.process.endsGroup = true
         options.process.endsWithLauncher = true
+        let name = program.split(separator: "/").last.map(String.init) ?? program
         self.init(
-            name: program.split(separator: "/").last.map(String.init) ?? program, policy, options,
-            .program(program, interface),
+            name: number.map { "\(name) \($0)" } ?? name, policy, options, .program(program, interface),
             on: options.configuration.loop ?? EventLoop.shared)
     }
 

@@ -21,6 +21,8 @@ public final class HelperPool<I: Interface>: Sendable {
 
     /// Helpers that run a program, started by the first message.
     ///
+    /// Errors and connections name them by the program and a number, such as "parser 2".
+    ///
     /// - Parameters:
     ///   - interface: What the program's root implements.
     ///   - program: As for ``Helper``.
@@ -31,7 +33,8 @@ public final class HelperPool<I: Interface>: Sendable {
         _ interface: I.Type, _ program: String, count: Int, restart policy: RestartPolicy = .onFailure,
         options: HelperOptions = .init()
     ) {
-        self.init((0..<max(count, 1)).map { _ in Helper(interface, program, restart: policy, options: options) })
+        let numbers = count > 1 ? (1...count).map(Optional.some) : [nil]
+        self.init(numbers.map { Helper(interface, program, number: $0, restart: policy, options: options) })
     }
 
     /// Helpers, of any kind, that share the work: for a test with peers in this process, or with different options.

@@ -32,6 +32,17 @@ struct HelperPoolTests {
         await empty.stop()
     }
 
+    @Test("The names of helpers that run one program tell them apart")
+    func namesInPool() async throws {
+        var options = HelperOptions()
+        options.arguments = ["crash"]
+        options.configuration = .patient
+        let pool = HelperPool(CrasherInterface.self, try builtProgram("killed-peer"), count: 2, options: options)
+        for helper in pool.helpers { _ = try await helper.running() }
+        #expect(pool.helpers.map { $0.connection?.name } == ["killed-peer 1", "killed-peer 2"])
+        await pool.stop()
+    }
+
     @Test("A message goes to the helper with the fewest under way")
     func fewestUnderWay() async throws {
         let lines = [PeerLine(), PeerLine()]
