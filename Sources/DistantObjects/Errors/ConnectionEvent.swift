@@ -142,7 +142,7 @@ extension ConnectionEvent: CustomStringConvertible {
             threadCount.map { "\($0) threads" }, error.map { "\($0)" }, end?.description,
             exitStatus.map { "\($0)" },
         ]
-        let text = details.compactMap { $0 }.joined(separator: "; ")
+        let text = details.compactMap { $0 }.filter { !$0.isEmpty }.joined(separator: "; ")
         return text.isEmpty ? code.rawValue : PlainText.line("\(code.rawValue): \(text)")
     }
 }
