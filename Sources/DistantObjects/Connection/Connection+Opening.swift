@@ -120,21 +120,10 @@ extension Connection {
         standardError: CInt? = nil, over transport: ChildProcess.Transport = .socketpair,
         options: ChildProcess.Options = .init(), configuration: Configuration = .init()
     ) async throws -> Connection {
-        var configuration = configuration
-        configuration.name = configuration.name ?? executable
-        _ = try eventLoop(configuration)
-        let (child, endpoint) = try transporting(executable) {
-            try ChildProcess.launch(
-                ChildProcess.located(executable), arguments: arguments, environment: environment, in: directory,
-                standardError: standardError, over: transport, options: options)
-        }
-        do {
-            let connection = try await establish(endpoint, configuration, isInitiator: true, child: child)
-            connection.watchChild()
-            return connection
-        } catch {
-            throw await child.reason(error, transport)
-        }
+        let launch = ProgramLaunch(
+            executable: executable, arguments: arguments, environment: environment, directory: directory,
+            standardError: standardError, transport: transport, options: options, configuration: configuration)
+        do { return try await launch.connect() } catch { throw error.error }
     }
 
     /// Opens, in a helper, the connection to the process that launched it.
@@ -275,7 +264,7 @@ extension Connection {
         channel.flushAndCancel(.byThisSide)
     }
 
-    private static func establish(
+    static func establish(
         _ endpoint: ChannelEndpoint, _ configuration: Configuration, isInitiator: Bool,
         child: ChildProcess? = nil, within limit: Duration? = nil
     ) async throws -> Connection {

@@ -19,19 +19,16 @@ struct HelperLaunch: Sendable {
             // Nothing of a helper stays.
             configuration.exitTimeout = configuration.exitTimeout ?? .seconds(1)
             let output = try HelperOutput(options)
+            let launch = ProgramLaunch(
+                executable: path, arguments: options.arguments, environment: options.environment,
+                directory: options.directory, standardError: output.errors?.writing, transport: options.transport,
+                options: output.processOptions(options), configuration: configuration)
             let connection: Connection
-            do {
-                connection = try await Connection.launch(
-                    path, arguments: options.arguments, environment: options.environment, in: options.directory,
-                    standardError: output.errors?.writing, over: options.transport,
-                    options: output.processOptions(options),
-                    configuration: configuration)
-            } catch {
+            do throws(FailedLaunch) { connection = try await launch.connect() } catch {
                 output.closeWriting()
                 await output.finish(on: options.configuration.loop ?? EventLoop.shared)
-                let early = (error as? ConnectionError)?.underlying as? EarlyExit
                 throw FailedStart(
-                    error: error, end: nil, remains: await HelperRemains(of: early?.child, early?.status, output))
+                    error: error.error, end: nil, remains: await HelperRemains(of: error.child, error.status, output))
             }
             output.closeWriting()
             return try await instance(number, connection, output, interface)
@@ -110,7 +107,9 @@ extension Supervision.End {
         }
         switch (known.code, failed?.end) {
         case (.interfaceMismatch, _), (.noSuchRoot, _), (.peerRefused, _): self = .hopeless("\(known)")
-        case (.transport, _) where (known.underlying as? TransportError)?.isLasting ?? false:
+        case (.transport, _) where (known.underlying as? TransportError)?.isShortage ?? false:
+            self = .shortage("\(known)")
+        case (.transport, _) where (known.underlying as? TransportError)?.code == .launchFailed:
             self = .hopeless("\(known)")
         case (.protocolViolation, _): self = .violation(known.message)
         case (_, let end?): self = Self(end, failed?.remains.status, silence: nil)
@@ -122,12 +121,11 @@ extension Supervision.End {
 }
 
 extension TransportError {
-    /// Whether a program cannot be started now nor later.
-    fileprivate var isLasting: Bool {
-        guard code == .launchFailed else { return false }
+    /// Whether the system may be able to do later what it could not do now.
+    fileprivate var isShortage: Bool {
         switch errno {
-        case EAGAIN, ENOMEM, EMFILE, ENFILE, ETXTBSY: return false
-        default: return true
+        case EAGAIN, ENOMEM, EMFILE, ENFILE, ETXTBSY: true
+        default: false
         }
     }
 }

@@ -35,6 +35,8 @@ struct Supervision: Sendable {
         case orderly
         /// Otherwise, with a reason for the user.
         case failed(String)
+        /// It could not be started, because the system lacks something for now.
+        case shortage(String)
         /// The peer broke the protocol.
         case violation(String)
         /// For a reason that another process of the same program would have, too.
@@ -50,6 +52,8 @@ struct Supervision: Sendable {
 
     /// After this time a process counts as one that runs well.
     static let longLife = Duration.seconds(60)
+    /// The shortest pause before another attempt when the system lacks something, whatever the policy says.
+    static let shortestPostponement = Duration.milliseconds(100)
 
     let policy: RestartPolicy
     private(set) var phase = Phase.idle
@@ -58,6 +62,8 @@ struct Supervision: Sendable {
     /// The restarts since a process has last run for long.
     private var restarts = 0
     private var lastViolation: String?
+    /// The instant of the first of the shortages that follow each other.
+    private var shortSince: UInt64?
 
     init(_ policy: RestartPolicy) { self.policy = policy }
 
@@ -115,6 +121,7 @@ struct Supervision: Sendable {
         ends = []
         restarts = 0
         lastViolation = nil
+        shortSince = nil
     }
 
     /// The pause before a restart is over.
@@ -132,6 +139,7 @@ struct Supervision: Sendable {
     mutating func started(at now: UInt64) -> Bool {
         guard phase == .starting else { return false }
         phase = .running(since: now)
+        shortSince = nil
         return true
     }
 
@@ -161,7 +169,8 @@ struct Supervision: Sendable {
         case .orderly where policy.kind == .onFailure:
             phase = .idle
             return .nothing
-        case .orderly, .failed: break
+        case .shortage(let reason) where policy.kind != .never: return postpone(reason, now)
+        case .orderly, .failed, .shortage: break
         }
         guard policy.kind != .never else { return giveUp("\(end.text), and is started only once", now) }
         let start = now - min(now, policy.period.nanoseconds)
@@ -173,6 +182,18 @@ struct Supervision: Sendable {
         phase = .waiting
         defer { restarts += 1 }
         return .restart(after: policy.pause(after: restarts))
+    }
+
+    /// Tries again later: a shortage is no fault of the program, and does not count as its end.
+    private mutating func postpone(_ reason: String, _ now: UInt64) -> Next {
+        let since = shortSince ?? now
+        shortSince = since
+        guard now - since < policy.period.nanoseconds else {
+            return giveUp("it could not be started for \(policy.period): \(reason)", now)
+        }
+        phase = .waiting
+        restarts += 1
+        return .restart(after: max(policy.pause(after: restarts), Self.shortestPostponement))
     }
 
     private mutating func giveUp(_ reason: String, _ now: UInt64) -> Next {
@@ -195,7 +216,7 @@ extension Supervision.End {
     var text: String {
         switch self {
         case .orderly: "it has ended in order"
-        case .failed(let reason), .hopeless(let reason): reason
+        case .failed(let reason), .shortage(let reason), .hopeless(let reason): reason
         case .violation(let text): "it broke the protocol: \(text)"
         }
     }

@@ -67,7 +67,79 @@ extension HelperProcessTests {
         #expect(errors.contains("err marked\n") && !errors.contains("out plain"))
     }
 
+    @Test(
+        "A start that fails has the process's number, its status and its output, however it fails",
+        arguments: ["silence", "exit", "signal", "cancellation"])
+    func remainsOfStart(way: String) async throws {
+        let scripts = [
+            "silence": "exec sleep 1000", "exit": "exit 3", "signal": "kill -TERM $$",
+            "cancellation": "exec sleep 1000",
+        ]
+        var options = HelperOptions()
+        options.arguments = ["-c", "echo $$ >&2; \(try #require(scripts[way]))"]
+        options.configuration = .patient
+        if way == "silence" { options.configuration.handshakeTimeout = .seconds(1) }
+        options.standardError = .kept
+        let helper = Helper(CrasherInterface.self, "/bin/sh", restart: .never, options: options)
+        let log = EventLog(helper.events)
+        helper.start()
+        if way == "cancellation" { await helper.stop() }
+        await eventually("the end is reported") { !log.ends.isEmpty }
+        let end = try #require(log.ends.first)
+        let pid = try #require(end.pid)
+        #expect(end.status == (way == "exit" ? .exited(3) : .signalled(SIGTERM)), "\(end)")
+        // One that is stopped at once may not have come so far.
+        if way != "cancellation" || !end.lastErrorLines.isEmpty { #expect(end.lastErrorLines == "\(pid)\n") }
+        #expect(!exists(pid) && end.isOrderly == (way == "cancellation"))
+        await helper.stop()
+    }
+
+    @Test("A start that times out although the program has ended says so, and names what it has left behind")
+    func timeoutOfEndedProgram() async throws {
+        let folder = try TemporaryFolder()
+        let script =
+            "setsid sh -c 'echo $$ >\"$0\".new; mv \"$0\".new \"$0\"; exec sleep 1000' \"$0\" & "
+            + "while ! [ -f \"$0\" ]; do sleep 0.01; done; exit 3"
+        var options = HelperOptions()
+        options.arguments = ["-c", script, folder.path("left")]
+        options.configuration = .patient
+        options.configuration.handshakeTimeout = .seconds(3)
+        let helper = Helper(CrasherInterface.self, "/bin/sh", restart: .never, options: options)
+        let log = EventLog(helper.events)
+        helper.start()
+        await eventually("the end is reported") { !log.ends.isEmpty }
+        let contents = try #require(FileManager.default.contents(atPath: folder.path("left")))
+        let left = try #require(Int32(String(decoding: contents, as: UTF8.self).dropLast()))
+        defer { kill(left, SIGKILL) }
+        let end = try #require(log.ends.first)
+        #expect(end.status == .exited(3) && end.reason.contains("the program ended with status 3"), "\(end)")
+        #if os(Linux)
+            #expect(end.leftProcesses.map(\.pid) == [left])
+        #endif
+        await helper.stop()
+    }
+
     #if os(Linux)
+        @Test("A program that is being written is started once it is whole, and its failed starts do not count")
+        func writtenProgram() async throws {
+            let folder = try TemporaryFolder()
+            let path = folder.path("program")
+            try FileManager.default.copyItem(atPath: builtProgram("killed-peer"), toPath: path)
+            let writing = open(path, O_WRONLY | O_CLOEXEC)
+            var options = HelperOptions()
+            options.arguments = ["crash"]
+            options.configuration = .patient
+            let policy = RestartPolicy.onFailure(limit: 0, backoff: .zero ... .milliseconds(10))
+            let helper = Helper(CrasherInterface.self, path, restart: policy, options: options)
+            let log = EventLog(helper.events)
+            async let pid = helper.remote.pid()
+            await eventually("it was tried four times") { log.ends.count >= 4 }
+            close(writing)
+            #expect(try await pid > 0)
+            #expect(log.ends.allSatisfy { $0.pid == nil && $0.reason.contains(path) }, "\(log.ends)")
+            await helper.stop()
+        }
+
         @Test("Processes that have left its group are named when it has ended", arguments: [SIGKILL, 0])
         func leftProcesses(signal: Int32) async throws {
             let helper = try helper()

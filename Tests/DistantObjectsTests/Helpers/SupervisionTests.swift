@@ -81,6 +81,36 @@ struct SupervisionTests {
         }
     }
 
+    @Test("A shortage does not count as an end: a start is tried again after growing pauses, within the period")
+    func shortageIsPostponed() {
+        let life = LifeUnderTest(.onFailure(limit: 0, within: .seconds(10), backoff: .zero ... .zero))
+        #expect(life.needed())
+        for instant in [0, second, 9 * second] {
+            #expect(life.ended(.shortage("x"), at: instant) == .restart(after: Supervision.shortestPostponement))
+            #expect(life.phase == .waiting && life.pauseEnded())
+        }
+        let lasting = life.copy()
+        #expect(
+            lasting.ended(.shortage("x"), at: 10 * second)
+                == .giveUp("it could not be started for \(Duration.seconds(10)): x"))
+        // A process that runs ends the shortage.
+        #expect(life.started(at: 10 * second))
+        #expect(life.restart() == .end)
+        #expect(life.ended(.orderly, at: 11 * second) == .restart(after: .zero) && life.pauseEnded())
+        #expect(life.ended(.shortage("x"), at: 11 * second) == .restart(after: Supervision.shortestPostponement))
+
+        let growing = LifeUnderTest(.always)
+        #expect(growing.needed())
+        let pauses = [100, 400, 1_600].map { Duration.milliseconds($0) }
+        for pause in pauses {
+            #expect(growing.ended(.shortage("x"), at: 0) == .restart(after: pause))
+            #expect(growing.pauseEnded())
+        }
+        let once = LifeUnderTest(.never)
+        #expect(once.needed())
+        #expect(once.ended(.shortage("x"), at: 0) == .giveUp("x, and is started only once"))
+    }
+
     @Test("A start by hand does not wait for the end of a pause")
     func startInPause() {
         let life = running(.onFailure)

@@ -43,30 +43,52 @@ extension ChildProcess {
         }
     }
 
-    /// Ends a helper after a failed handshake, and returns the error for the caller.
+    /// Ends a program after a failed handshake.
     ///
-    /// A helper that does not end within a second is killed.
-    func reason(_ error: any Error, _ transport: Transport) async -> any Error {
+    /// One that does not end within a second is killed.
+    ///
+    /// - Returns: The error for the caller, and how the program has ended.
+    func failedLaunch(_ error: any Error, _ transport: Transport) async -> FailedLaunch {
+        let loop = EventLoop.shared
         // A program that has ended its side may be about to exit: many close their standard output first.
         let mayExit = (error as? ConnectionError)?.code == .closed
-        if !mayExit { terminate() }
-        let status = await end(within: .milliseconds(500), on: EventLoop.shared)
+        let own = mayExit ? await exitStatus(within: .milliseconds(500), on: loop) : exitStatus
+        var status = own
+        if own == nil {
+            terminate()
+            status = await end(within: .milliseconds(mayExit ? 250 : 500), on: loop)
+        }
+        return FailedLaunch(error: described(error, transport, own), child: self, status: status)
+    }
+
+    /// - Parameter status: How the program has ended by itself; nil if it was ended for this error.
+    private func described(_ error: any Error, _ transport: Transport, _ status: ExitStatus?) -> any Error {
         guard let error = error as? ConnectionError else { return error }
-        switch (error.code, status) {
-        case (.closed, .exited(let status)?):
+        switch (error.code, status?.told) {
+        case (.closed, let told?):
             return ConnectionError(
-                .closed, "the program ended with status \(status) before it was connected with Connection.parent()",
-                context: error.context, underlying: EarlyExit(child: self, status: .exited(status)))
-        case (.closed, .signalled(let signal)?) where signal != SIGTERM:
+                .closed, "the program \(told) before it was connected with Connection.parent()",
+                context: error.context)
+        case (.handshakeTimeout, let told?):
             return ConnectionError(
-                .closed,
-                "the program was ended by \(ExitStatus.signalled(signal)) "
-                    + "before it was connected with Connection.parent()",
-                context: error.context, underlying: EarlyExit(child: self, status: .signalled(signal)))
+                .handshakeTimeout,
+                "\(error.message); the program \(told), and a process that it has started holds the connection",
+                context: error.context)
         case (.protocolViolation, _) where transport == .pipes:
             return error.ofPrinting
         default:
             return error
+        }
+    }
+}
+
+extension ChildProcess.ExitStatus {
+    /// How a program has ended, as the rest of a sentence; nil if that is not known.
+    fileprivate var told: String? {
+        switch self {
+        case .exited(let status): "ended with status \(status)"
+        case .signalled: "was ended by \(self)"
+        case .unknown: nil
         }
     }
 }

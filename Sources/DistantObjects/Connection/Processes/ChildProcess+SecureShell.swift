@@ -121,8 +121,7 @@ extension ChildProcess {
                 case .exited: "the command on \(host) has ended with \(status) before it called Connection.parent()"
                 default: "ssh to \(host) was ended by \(status)"
                 }
-            return ConnectionError(
-                .closed, meaning + said, context: known.context, underlying: EarlyExit(child: self, status: status))
+            return ConnectionError(.closed, meaning + said, context: known.context)
         case (.protocolViolation, _):
             return ConnectionError(
                 .protocolViolation,
