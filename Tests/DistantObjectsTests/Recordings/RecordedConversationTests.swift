@@ -117,6 +117,14 @@ struct RecordedConversationTests {
         #expect(answers.first?.bytes.prefix(13).dropFirst(4) == recorded.first?.bytes.prefix(13).dropFirst(4))
     }
 
+    @Test("Items of a stream that come in two frames are compared as if they came in one")
+    func splitItems() {
+        func frame(_ body: [UInt8]) -> Recording.Frame { .init(speaker: .client, bytes: RawPeer.frame(8, body)) }
+        var first = frame([0, 2, 0, 0, 0, 3, 1, 2, 2])
+        first.append(frame([0, 2, 0, 0, 0, 2, 3, 4]))
+        #expect(first.items == 4 && first.bytes == frame([0, 4, 0, 0, 0, 5, 1, 2, 2, 3, 4]).bytes)
+    }
+
     @Test("A client of an earlier version is served as it was then", arguments: names)
     func serve(_ name: String) async throws {
         let recording = try Recording(named: name)

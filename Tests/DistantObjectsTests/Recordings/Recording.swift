@@ -25,6 +25,19 @@ struct Recording: Sendable {
         /// How much of a stream a reader asks for at a time is its own choice.
         var isStreamCredit: Bool { bytes[4] == 7 && bytes[5] == 3 }
 
+        /// The number of items in a frame of a stream; nil for another frame.
+        ///
+        /// Those of the recordings are small: the stream, their number, three empty tables, and the length of what follows are a byte each.
+        var items: UInt8? { bytes[4] == 8 ? bytes[9] : nil }
+
+        /// Adds the items of the next frame of the same stream, as if they had been sent in one.
+        mutating func append(_ next: Frame) {
+            let values = next.bytes.dropFirst(14)
+            bytes[9] += next.bytes[9]
+            for index in [0, 13] { bytes[index] += UInt8(values.count) }
+            bytes += values
+        }
+
         /// What a later version says as well: a refusal's sentence may change, its code may not.
         var comparable: [UInt8] {
             let isRefusal = bytes[4] == 3 && bytes[5] == 2
@@ -93,6 +106,12 @@ struct Recording: Sendable {
             } else {
                 guard let answer = Self.read(raw, frame.speaker) else { break }
                 answers.append(answer)
+                // On a busy machine a stream's items come in more frames.
+                while let count = answers[answers.count - 1].items, let wanted = frame.items, count < wanted,
+                    let next = Self.read(raw, frame.speaker)
+                {
+                    if next.items == nil { answers.append(next) } else { answers[answers.count - 1].append(next) }
+                }
             }
         }
         raw.finishSending()
