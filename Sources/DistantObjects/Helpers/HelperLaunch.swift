@@ -121,10 +121,11 @@ extension Supervision.End {
 }
 
 extension TransportError {
-    /// Whether the system may be able to do later what it could not do now.
+    /// Whether the system may be able to do later what it could not do now; not whether a peer may.
     fileprivate var isShortage: Bool {
-        switch errno {
-        case EAGAIN, ENOMEM, EMFILE, ENFILE, ETXTBSY: true
+        switch (code, errno) {
+        case (.launchFailed, EAGAIN), (.system, EAGAIN): true
+        case (_, ENOMEM), (_, EMFILE), (_, ENFILE), (_, ETXTBSY): true
         default: false
         }
     }

@@ -62,8 +62,8 @@ struct Supervision: Sendable {
     /// The restarts since a process has last run for long.
     private var restarts = 0
     private var lastViolation: String?
-    /// The instant of the first of the shortages that follow each other.
-    private var shortSince: UInt64?
+    /// The shortages that follow each other, and the instant of the first.
+    private var shortages: (count: Int, since: UInt64)?
 
     init(_ policy: RestartPolicy) { self.policy = policy }
 
@@ -121,7 +121,7 @@ struct Supervision: Sendable {
         ends = []
         restarts = 0
         lastViolation = nil
-        shortSince = nil
+        shortages = nil
     }
 
     /// The pause before a restart is over.
@@ -139,7 +139,6 @@ struct Supervision: Sendable {
     mutating func started(at now: UInt64) -> Bool {
         guard phase == .starting else { return false }
         phase = .running(since: now)
-        shortSince = nil
         return true
     }
 
@@ -161,6 +160,8 @@ struct Supervision: Sendable {
             return .restart(after: .zero)
         case .idle, .waiting, .gaveUp, .stopped: return .nothing
         }
+        if case .shortage(let reason) = end, policy.kind != .never { return postpone(reason, now) }
+        shortages = nil
         switch end {
         case .hopeless(let reason): return giveUp(reason, now)
         case .violation(let text) where lastViolation == text:
@@ -169,7 +170,6 @@ struct Supervision: Sendable {
         case .orderly where policy.kind == .onFailure:
             phase = .idle
             return .nothing
-        case .shortage(let reason) where policy.kind != .never: return postpone(reason, now)
         case .orderly, .failed, .shortage: break
         }
         guard policy.kind != .never else { return giveUp("\(end.text), and is started only once", now) }
@@ -186,14 +186,13 @@ struct Supervision: Sendable {
 
     /// Tries again later: a shortage is no fault of the program, and does not count as its end.
     private mutating func postpone(_ reason: String, _ now: UInt64) -> Next {
-        let since = shortSince ?? now
-        shortSince = since
+        let (count, since) = shortages ?? (0, now)
+        shortages = (count + 1, since)
         guard now - since < policy.period.nanoseconds else {
             return giveUp("it could not be started for \(policy.period): \(reason)", now)
         }
         phase = .waiting
-        restarts += 1
-        return .restart(after: max(policy.pause(after: restarts), Self.shortestPostponement))
+        return .restart(after: max(policy.pause(after: count + 1), Self.shortestPostponement))
     }
 
     private mutating func giveUp(_ reason: String, _ now: UInt64) -> Next {

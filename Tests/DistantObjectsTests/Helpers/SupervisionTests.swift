@@ -93,19 +93,21 @@ struct SupervisionTests {
         #expect(
             lasting.ended(.shortage("x"), at: 10 * second)
                 == .giveUp("it could not be started for \(Duration.seconds(10)): x"))
-        // A process that runs ends the shortage.
+        // A process that runs ends the shortage, and so does another kind of end.
         #expect(life.started(at: 10 * second))
-        #expect(life.restart() == .end)
-        #expect(life.ended(.orderly, at: 11 * second) == .restart(after: .zero) && life.pauseEnded())
+        #expect(life.ended(.orderly, at: 11 * second) == .nothing && life.needed())
         #expect(life.ended(.shortage("x"), at: 11 * second) == .restart(after: Supervision.shortestPostponement))
+        #expect(life.pauseEnded() && life.ended(.orderly, at: 12 * second) == .nothing && life.needed())
+        #expect(life.ended(.shortage("x"), at: 30 * second) == .restart(after: Supervision.shortestPostponement))
 
         let growing = LifeUnderTest(.always)
         #expect(growing.needed())
-        let pauses = [100, 400, 1_600].map { Duration.milliseconds($0) }
-        for pause in pauses {
-            #expect(growing.ended(.shortage("x"), at: 0) == .restart(after: pause))
+        for pause in [100, 400, 1_600] {
+            #expect(growing.ended(.shortage("x"), at: 0) == .restart(after: .milliseconds(pause)))
             #expect(growing.pauseEnded())
         }
+        // The first restart of a process that has run is at once all the same.
+        #expect(growing.started(at: second) && growing.ended(.failed("x"), at: 2 * second) == .restart(after: .zero))
         let once = LifeUnderTest(.never)
         #expect(once.needed())
         #expect(once.ended(.shortage("x"), at: 0) == .giveUp("x, and is started only once"))
