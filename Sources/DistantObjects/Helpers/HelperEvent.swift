@@ -56,6 +56,20 @@ extension HelperEnd: CustomStringConvertible {
     }
 }
 
+extension HelperEvent {
+    /// The name of the case, such as "gaveUp": to count events of a kind.
+    public var name: String {
+        switch self {
+        case .started: "started"
+        case .ended: "ended"
+        case .waiting: "waiting"
+        case .unresponsive: "unresponsive"
+        case .suspended: "suspended"
+        case .gaveUp: "gaveUp"
+        }
+    }
+}
+
 extension HelperEvent: CustomStringConvertible {
     /// The event as a line for a log, without control characters and without the name of the helper.
     public var description: String { PlainText.line(text) }

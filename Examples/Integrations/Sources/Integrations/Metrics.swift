@@ -2,7 +2,7 @@ public import DistantObjects
 public import Metrics
 import Synchronization
 
-/// Measures connections: gauges of what is open, and counters of frames and events.
+/// Measures connections and helpers: gauges of what is open, and counters of frames and events.
 ///
 /// The gauges are sums over all measured connections, so that there are as many of them for one connection as for a thousand.
 public final class ConnectionMeter: Sendable {
@@ -41,6 +41,13 @@ public final class ConnectionMeter: Sendable {
         }
     }
 
+    // Operations.md: helper
+    /// Counts the events of a helper, until it is stopped.
+    public func measure<I: Interface>(_ helper: Helper<I>, as name: String) async {
+        for await event in helper.events { count("helper_events", ["event": event.name, "helper": name], 1) }
+    }
+    // end
+
     /// Sends what is open now, and the frames since the last time: call it as often as your metrics are read.
     public func sample() {
         let (connections, sum, counted) = state.withLock { state in
@@ -61,7 +68,7 @@ public final class ConnectionMeter: Sendable {
     }
 
     private func count(_ name: String, _ dimensions: [String: String], _ amount: UInt64) {
-        let dimensions = dimensions.map { ($0.key, $0.value) }
+        let dimensions = dimensions.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
         Counter(label: "distant_\(name)", dimensions: dimensions, factory: factory).increment(by: amount)
     }
 }

@@ -77,6 +77,24 @@ struct MetricsTests {
         }
     }
 
+    @Test("The events of a helper are counted by their names, until it is stopped")
+    func helperEvents() async throws {
+        let metrics = TestMetrics()
+        let meter = ConnectionMeter(factory: metrics)
+        let policy = RestartPolicy.onFailure(limit: 2, backoff: .zero ... .zero)
+        let helper = Helper(SorterInterface.self, name: "sorter", restart: policy) { throw CancellationError() }
+        let measuring = Task { await meter.measure(helper, as: "sorter") }
+        await #expect(throws: ConnectionError.self) { _ = try await helper.remote.sort(Data()) }
+        await helper.stop()
+        await measuring.value
+        let counts = ["ended", "gaveUp", "started"].map { event in
+            metrics.counterTotal(
+                label: "distant_helper_events", dimensions: [("event", event), ("helper", "sorter")])
+        }
+        // An end before the connection counts twice.
+        #expect(counts == [2, 1, 0])
+    }
+
     @Test("The meter holds no connection")
     func unheld() async throws {
         let meter = ConnectionMeter(factory: TestMetrics())
