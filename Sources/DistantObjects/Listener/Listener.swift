@@ -109,7 +109,8 @@ public final class Listener: AsyncSequence, Sendable {
 
     /// Stops listening and ends the iteration; connections that were taken stay open.
     ///
-    /// Those that were not taken are closed in order: their peers get a goodbye.
+    /// Those that were not taken are closed in order: their peers get a goodbye. They may take five seconds for it, whatever is called
+    /// later.
     ///
     /// A listener that is freed does the same. `close(timeout:)` may follow, and closes the connections.
     public func stopListening() {
