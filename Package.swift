@@ -139,6 +139,9 @@ let package = Package(
             name: "allocation-count",
             dependencies: ["CAllocationCount", "DistantObjects", "FooBar", "KeyedArchive"],
             path: "Tests/AllocationCount", swiftSettings: settings),
+        .executableTarget(
+            name: "instruction-count", dependencies: ["DistantObjects", "FooBar", "KeyedArchive", "PortTransport"],
+            path: "Tests/InstructionCount", swiftSettings: settings),
         .target(
             name: "TestSupport", dependencies: ["KeyedArchive", "DistantObjects"], path: "Tests/TestSupport",
             swiftSettings: settings),
@@ -164,12 +167,14 @@ let package = Package(
             ],
             swiftSettings: testSettings),
         .testTarget(
+            name: "CostTests", dependencies: ["allocation-count", "TestSupport"], swiftSettings: testSettings),
+        .testTarget(
             name: "ExampleTests",
             dependencies: [
                 "FooBarClient", "FooBarServer", "wordcount", "WorkerPool", "SyntaxService", "Whiteboard", "AppState",
                 "ItemStore", "Settings", "distant", "main-actor-helper", "formatter-json", "formatter-worker",
                 "formatter-both", "Formatting",
-                "allocation-count", "FooBar", "DistantObjects", "foundation-reader", "KeyedArchive", "PortTransport",
+                "FooBar", "DistantObjects", "foundation-reader", "KeyedArchive", "PortTransport",
                 "CPortShims", "ArchiveFixtures", "TestSupport", "WordCountValues", "DistantTesting", "WorkerPoolValues",
                 "SyntaxServiceValues",
             ] + foundationCoding,
