@@ -4,9 +4,10 @@
 Only the instructions of this project's own code count, on one thread and without the kernel, so the figures are the same on every
 processor of an architecture. They depend on the compiler: another one is reported, and fails nothing.
 
-usage: .ci/instructions.py PROGRAM [--write]
+The build matters, too: the figures are those of a release build of the tests.
 """
 
+import argparse
 import concurrent.futures
 import json
 import os
@@ -17,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 
-TOLERANCE = 0.02
 FEW, MANY = 1_000, 2_000
 BASELINE = pathlib.Path(__file__).with_name("instructions.json")
 
@@ -67,16 +67,22 @@ def instructions(program, work):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", help="instruction-count of a release build of the tests")
+    parser.add_argument("--tolerance", type=float, default=2, help="how many more fail, in percent (default: 2)")
+    parser.add_argument("--write", action="store_true", help="keep the figures as those to compare with")
+    arguments = parser.parse_args()
+    tolerance = arguments.tolerance / 100
     if not shutil.which("valgrind"):
         print("there is no valgrind: instructions are not counted", file=sys.stderr)
         return 0
     compiler = subprocess.run(["swiftc", "--version"], check=True, capture_output=True, text=True).stdout.splitlines()[0]
     builder = f"{platform.machine()}, {compiler}"
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        program = stripped(sys.argv[1], folder)
+        program = stripped(arguments.program, folder)
         works = subprocess.run([program], check=True, capture_output=True, text=True).stdout.split()
         found = dict(zip(works, pool.map(lambda work: instructions(program, work), works)))
-    if "--write" in sys.argv:
+    if arguments.write:
         BASELINE.write_text(json.dumps({"builder": builder, "instructions": found}, indent=4) + "\n")
     known = json.loads(BASELINE.read_text())
     is_same = known["builder"] == builder
@@ -85,14 +91,14 @@ def main():
         before = known["instructions"].get(work)
         change = count / before - 1 if before else 0
         print(f"{work:20} {count:>10,.0f} {change:+8.1%}")
-        if is_same and (before is None or change > TOLERANCE):
+        if is_same and (before is None or change > tolerance):
             failures.append(work)
-        elif is_same and change < -TOLERANCE:
-            print(f"  fewer than before: keep it with `python3 .ci/instructions.py {sys.argv[1]} --write`")
+        elif is_same and change < -tolerance:
+            print(f"  fewer than before: keep it with `python3 .ci/instructions.py {arguments.program} --write`")
     if not is_same:
         print(f"the figures to compare with are of another compiler: {known['builder']}; this is {builder}")
     if failures:
-        print(f"more than {TOLERANCE:.0%} above .ci/instructions.json: {', '.join(failures)}", file=sys.stderr)
+        print(f"more than {tolerance:.0%} above .ci/instructions.json: {', '.join(failures)}", file=sys.stderr)
         return 1
     return 0
 
