@@ -5,6 +5,9 @@
 ///
 /// None of them restarts a helper that cannot become better: whose program cannot be executed, which exits with status 125, which
 /// refuses the connection or whose interface does not fit, or which breaks the protocol twice in the same way.
+///
+/// A start that fails because the system lacks something for now, such as descriptors, does not count. It is tried again after the
+/// same pauses, of at least 0.1 s, and given up if that lasts for the period of the policy.
 public struct RestartPolicy: Sendable, Hashable {
     enum Kind: Sendable, Hashable {
         case never, onFailure, always
