@@ -282,7 +282,7 @@ final class AcceptQueue: Sendable {
     func end(closing timeout: Duration?) {
         let (waiting, closing, endWaiters) = state.withLock { state in
             if let timeout { state.life = .closing(timeout) } else if !state.isEnded { state.life = .left }
-            let untaken = Array(state.ready.removeAll())
+            let untaken = state.ready.removeAll()
             let closing = timeout == nil ? untaken : state.open.values.map { $0.connection.takeUnretainedValue() }
             return (state.waiting.removeAll(), closing, state.takeEndWaiters())
         }
