@@ -18,6 +18,8 @@ struct ProcessOutputTests {
             let output = try ProcessOutput(prefix: nil)
             let other = dup(output.writing)
             output.closeWriting()
+            // The task that prints may begin after the reading has ended.
+            #expect(write(other, "more\nmore\n", 10) == 10)
             let printing = Task.detached {
                 while write(other, "more\n", 5) > 0 { usleep(1_000) }
                 return errno
@@ -26,5 +28,31 @@ struct ProcessOutputTests {
             #expect(await printing.value == EPIPE)
             #expect(output.lines.hasPrefix("more\nmore\n"))
         }
+    }
+
+    @Test("What a process has written before its end is read, even if the thread that reads comes late to it")
+    func lateReader() async throws {
+        let text = String(repeating: "x", count: 60_000) + "\n"
+        var time = Duration.zero
+        repeat {
+            let output = try ProcessOutput(prefix: nil)
+            // Something that the process has left behind holds the pipe.
+            let other = dup(output.writing)
+            defer { close(other) }
+            #expect(write(other, text, text.utf8.count) == text.utf8.count)
+            output.closeWriting()
+            let loop = ManualLoop()
+            let lines = Guarded<String?>(nil)
+            let start = ContinuousClock.now
+            output.whenRead(on: loop) { lines.withLock { $0 = output.lines } }
+            // By this clock no time is left for the thread.
+            while lines.withLock({ $0 }) == nil {
+                loop.advance(by: .seconds(1))
+                await Task.yield()
+            }
+            time = ContinuousClock.now - start
+            // After five seconds even what the process itself has written is not waited for any more.
+            if time < .seconds(5) { #expect(lines.withLock { $0 } == text) }
+        } while time >= .seconds(5)
     }
 }

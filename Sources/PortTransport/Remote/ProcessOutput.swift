@@ -19,6 +19,12 @@ package final class ProcessOutput: Sendable {
         /// The beginning of a line whose end has not come, for a prefix.
         var line: [UInt8] = []
         var life = Life.reading
+        /// What the process itself has written and is not read yet, in bytes; 0 while it runs.
+        ///
+        /// It is read, however long this process's standard error takes nothing.
+        var own = 0
+        /// Whether the thread has closed the end of the pipe.
+        var isClosed = false
         /// Those that wait until all is read.
         var waiting: [Int: @Sendable () -> Void] = [:]
         var waits = 0
@@ -37,7 +43,7 @@ package final class ProcessOutput: Sendable {
     private static let longestLine = 4 << 10
     /// How often the thread looks whether the process has ended, in milliseconds.
     private static let pause: CInt = 1_000
-    /// How long the end of a process waits for what it has written.
+    /// How long the end of a process waits for what it has written, if the thread can read it.
     package static let patience = Duration.milliseconds(500)
     /// How long what a process has left behind may go on writing after it.
     private static let longestRest = Duration.seconds(5)
@@ -103,15 +109,36 @@ package final class ProcessOutput: Sendable {
     package func whenRead(on loop: any PortLoop, _ action: @escaping @Sendable () -> Void) {
         let number = state.withLock { state -> Int? in
             if case .over = state.life { return nil }
-            if case .reading = state.life { state.life = .ending(.now + Self.longestRest) }
+            if case .reading = state.life {
+                state.life = .ending(.now + Self.longestRest)
+                state.own = state.isClosed ? 0 : Int(port_unread(reading))
+            }
             state.waits += 1
             state.waiting[state.waits] = action
             return state.waits
         }
         guard let number else { return action() }
+        limit(number, on: loop)
+    }
+
+    private func limit(_ wait: Int, on loop: any PortLoop) {
         _ = loop.addTimer(after: Self.patience) { [weak self] in
-            self?.state.withLock { $0.waiting.removeValue(forKey: number) }?()
+            guard let self else { return }
+            // On a busy machine the thread may have had no processor yet.
+            if isLate { return limit(wait, on: loop) }
+            state.withLock { $0.waiting.removeValue(forKey: wait) }?()
         }
+    }
+
+    /// Whether the thread has not read all that the process itself has written, although nothing stops it.
+    private var isLate: Bool {
+        let isUnread = state.withLock { state in
+            guard case .ending(let end) = state.life else { return false }
+            return state.own > 0 && .now < end
+        }
+        guard isUnread, prefix != nil else { return isUnread }
+        var errors = pollfd(fd: 2, events: Int16(POLLOUT), revents: 0)
+        return poll(&errors, 1, 0) != 0
     }
 
     /// As `finish`, for a calling thread that waits, no longer than a limit.
@@ -128,51 +155,53 @@ package final class ProcessOutput: Sendable {
 
     private func read() {
         var bytes = [UInt8](repeating: 0, count: 16 << 10)
-        // What the process itself may have written and is not read yet; nil while it runs. All of it is read, however long this
-        // process's standard error takes nothing.
-        var own: Int?
         while true {
             var event = pollfd(fd: reading, events: Int16(POLLIN), revents: 0)
             let ready = poll(&event, 1, Self.pause)
             if ready < 0, errno == EINTR { continue }
-            let end: ContinuousClock.Instant? =
-                if case .ending(let end) = state.withLock({ $0.life }) { end } else { nil }
-            if end != nil, own == nil { own = Int(port_unread(reading)) }
+            let (end, own) = state.withLock { state -> (ContinuousClock.Instant?, Int) in
+                if case .ending(let end) = state.life { (end, state.own) } else { (nil, state.own) }
+            }
             if ready == 0 {
                 if end == nil { continue }
                 break
             }
-            if let end, end < .now, let own, own <= 0 { break }
-            let count = bytes.withUnsafeMutableBytes { systemRead(reading, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR || errno == EAGAIN { continue }
+            if let end, end < .now, own <= 0 { break }
+            let (count, number, text) = state.withLock { state -> (Int, CInt, [UInt8]) in
+                // Under the lock, so that no end of the process comes between the read and its count. There is something to read, so
+                // this does not wait.
+                let count = bytes.withUnsafeMutableBytes { systemRead(reading, $0.baseAddress, $0.count) }
+                guard count > 0 else { return (count, errno, []) }
+                return (count, 0, take(bytes[..<count], &state))
+            }
+            if count < 0, number == EINTR || number == EAGAIN { continue }
             guard count > 0 else { break }
-            own = own.map { $0 - count }
-            take(bytes[..<count])
+            Self.write(text)
         }
         end()
     }
 
-    private func take(_ bytes: ArraySlice<UInt8>) {
-        let text = state.withLock { state -> [UInt8] in
-            state.kept.append(contentsOf: bytes)
-            if state.kept.count > Self.mostKept { state.kept.removeFirst(state.kept.count - Self.mostKept) }
-            guard let prefix else { return [] }
-            var text: [UInt8] = []
-            for byte in bytes {
-                state.line.append(byte)
-                guard byte == UInt8(ascii: "\n") || state.line.count >= Self.longestLine else { continue }
-                text += prefix + state.line
-                if byte != UInt8(ascii: "\n") { text.append(UInt8(ascii: "\n")) }
-                state.line = []
-            }
-            return text
+    /// - Returns: The text for this process's standard error.
+    private func take(_ bytes: ArraySlice<UInt8>, _ state: inout State) -> [UInt8] {
+        state.own = max(0, state.own - bytes.count)
+        state.kept.append(contentsOf: bytes)
+        if state.kept.count > Self.mostKept { state.kept.removeFirst(state.kept.count - Self.mostKept) }
+        guard let prefix else { return [] }
+        var text: [UInt8] = []
+        for byte in bytes {
+            state.line.append(byte)
+            guard byte == UInt8(ascii: "\n") || state.line.count >= Self.longestLine else { continue }
+            text += prefix + state.line
+            if byte != UInt8(ascii: "\n") { text.append(UInt8(ascii: "\n")) }
+            state.line = []
         }
-        Self.write(text)
+        return text
     }
 
     private func end() {
-        port_close(reading)
         let rest = state.withLock { state in
+            port_close(reading)
+            (state.isClosed, state.own) = (true, 0)
             defer { state.line = [] }
             return state.line
         }
