@@ -56,7 +56,8 @@ struct Whiteboard {
         // What the server says belongs to the output of this program.
         var options = ChildProcess.Options()
         options.standardOutput = 1
-        let server = try await Connection.launch("whiteboard-server", arguments: [path], options: options)
+        let server = try await Connection.launch(
+            "whiteboard-server", arguments: [path], options: options, configuration: .whiteboard)
         let board = try await server.root(as: BoardInterface.self)
         var people: [Person] = []
         for name in ["Ada", "Ben", "Cleo"] { people.append(try await Person.launch(name, path)) }

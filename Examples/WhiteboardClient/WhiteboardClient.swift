@@ -35,7 +35,8 @@ struct WhiteboardClient {
 
     private static func draw(at path: String, as name: String) async throws {
         let view = View()
-        let connection = try await Connection.open(.path(path), timeout: .seconds(5))
+        let connection = try await Connection.open(
+            .path(path), timeout: Patience.limit, configuration: .whiteboard)
         let board = try await connection.root(as: BoardInterface.self)
         let pen = try await board.join(name, Remote(vending: Observer(view)))
         let watching = Task {
@@ -43,12 +44,12 @@ struct WhiteboardClient {
                 view.change { $0.strokes[stroke.person, default: 0] += 1 }
             }
         }
-        let parent = try await Connection.parent()
+        let parent = try await Connection.parent(configuration: .whiteboard)
         try parent.vend(Client(pen, view))
         // Without the whiteboard there is nothing left to do: whatever the parent waits for fails.
         board.onEnd { _ in parent.invalidate() }
         _ = await parent.ended
         watching.cancel()
-        await connection.close()
+        await connection.close(timeout: Patience.limit)
     }
 }

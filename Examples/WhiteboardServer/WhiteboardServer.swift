@@ -34,9 +34,9 @@ struct WhiteboardServer {
 
     private static func serve(at path: String) async throws {
         // Nothing is made for a user who has started this program by hand.
-        let parent = try await Connection.parent()
+        let parent = try await Connection.parent(configuration: .whiteboard)
         let board = Board()
-        let listener = try Listener(at: .path(path))
+        let listener = try Listener(at: .path(path), configuration: .whiteboard)
         let serving = Task {
             await withDiscardingTaskGroup { clients in
                 for await connection in listener {
@@ -52,7 +52,7 @@ struct WhiteboardServer {
         }
         try parent.vend(board)
         _ = await parent.ended
-        listener.close()
+        listener.close(timeout: Patience.limit)
         await serving.value
         Console.say("the server has ended, every table is empty")
     }

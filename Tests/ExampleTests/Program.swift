@@ -19,6 +19,11 @@ final class Program {
         var status: Int32
         var output: String
         var errors: String
+
+        /// Whether a limit of the library has passed that the program takes over, as on a busy machine.
+        var isOfBusyMachine: Bool {
+            ["no answer came within", "did not finish the handshake"].contains { errors.contains($0) }
+        }
     }
 
     var pid: pid_t { exit.pid }
@@ -33,7 +38,7 @@ final class Program {
     ///
     /// - Parameters:
     ///   - terminal: A descriptor for standard error; nil for a file.
-    ///   - patience: How many seconds the programs of the FooBar example wait for each other.
+    ///   - patience: How many seconds the programs of the examples FooBar and Whiteboard wait for each other.
     init(
         _ name: String, _ arguments: [String], in directory: TemporaryFolder, terminal: String? = nil,
         patience: Duration = TestTimeout.wait
@@ -61,6 +66,9 @@ final class Program {
     ) async throws -> Outcome {
         try await Program(name, arguments, in: directory, patience: patience).finish()
     }
+
+    /// Kills it, unless it has ended.
+    func kill() { exit.kill() }
 
     /// Presses Enter this many times.
     func enter(_ times: Int) throws {
@@ -110,7 +118,9 @@ final class Program {
         posix_spawn_file_actions_addopen(&actions, 1, output, flags, 0o600)
         posix_spawn_file_actions_addopen(&actions, 2, errors, flags, 0o600)
         var environment = ProcessInfo.processInfo.environment
-        environment["FOOBAR_PATIENCE"] = "\(patience / .seconds(1))"
+        for name in ["FOOBAR_PATIENCE", "WHITEBOARD_PATIENCE"] { environment[name] = "\(patience / .seconds(1))" }
+        // A helper that hangs is killed after this, so it takes part of each run.
+        environment["SYNTAX_PATIENCE"] = "5"
         var words = ([path] + arguments).map { strdup($0) } + [nil]
         var variables = environment.map { strdup("\($0)=\($1)") } + [nil]
         defer { for string in words + variables { free(string) } }
