@@ -111,7 +111,7 @@ struct AppStateTests {
             let program = try Program("AppState", [path], in: scratch)
             // The last line that it prints before it saves.
             while !program.output.contains("a year later"), isAlive(program.pid) { await Task.yield() }
-            kill(program.pid, SIGKILL)
+            program.kill()
             _ = try await program.finish()
             let found = try KeyedUnarchiver(contentsOf: URL(fileURLWithPath: path)).decode(Int.self, forKey: "runs")
             #expect(found == runs || found == runs + 1)

@@ -16,7 +16,8 @@ struct PoolTests {
         let outcome = try await Program.run("WorkerPool", ["\(workers)"], in: scratch)
         #expect(outcome.status == 0, "\(outcome.errors)")
         let lines = outcome.output.split(separator: "\n")
-        let deaths = lines.indices.filter { lines[$0].contains(" has died (") }
+        // One that did not finish the handshake in time, as on a busy machine, has not run.
+        let deaths = lines.indices.filter { lines[$0].contains(" has died (") && !lines[$0].contains("handshake") }
         #expect(!deaths.isEmpty, "\(outcome.output)")
         for death in deaths {
             let worker = try #require(lines[death].firstMatch(of: #/worker \d+ /#)).0

@@ -24,7 +24,8 @@ struct ServicesByNameTests {
         #expect(
             listed.output == "foo.bar: running, process \(server.pid) (FooBarServer, version 1)\n" && listed.status == 0
         )
-        let roots = try await program("distant", "interfaces", "foo.bar").finish()
+        var roots = try await program("distant", "interfaces", "foo.bar").finish()
+        while roots.isOfBusyMachine { roots = try await program("distant", "interfaces", "foo.bar").finish() }
         #expect(roots.status == 0 && roots.output.hasPrefix("root: "), "\(roots.errors)")
         let second = try await program("FooBarServer", "--name", "foo.bar").finish()
         #expect(second.status == 1 && second.errors.contains("process \(server.pid)"), "\(second.errors)")
@@ -33,7 +34,11 @@ struct ServicesByNameTests {
         #expect(try await server.finish().status == 0)
 
         // Nobody listens now, so the client starts a server, which it stops at its end.
-        let alone = try await program("FooBarClient", "--name", "foo.bar").finish()
+        var alone = try await program("FooBarClient", "--name", "foo.bar").finish()
+        // The library's limit for the start may be too short on a busy machine.
+        while alone.errors.contains("did not listen within") {
+            alone = try await program("FooBarClient", "--name", "foo.bar").finish()
+        }
         #expect(alone.status == 0, "\(alone.errors)")
         var left = ""
         #expect(
@@ -57,7 +62,8 @@ struct ServicesByNameTests {
         ]
         var outputs: Set<String> = []
         for spelling in spellings {
-            let roots = try await program("distant", "interfaces", spelling).finish()
+            var roots = try await program("distant", "interfaces", spelling).finish()
+            while roots.isOfBusyMachine { roots = try await program("distant", "interfaces", spelling).finish() }
             #expect(roots.status == 0 && roots.output.hasPrefix("root: "), "\(spelling): \(roots.errors)")
             outputs.insert(roots.output)
         }

@@ -17,7 +17,7 @@ struct SyntaxServiceTests {
     /// Starts the program with its temporary files in the test's folder, and a variable that its helpers inherit.
     ///
     /// - Parameter patience: How many seconds a helper may be silent.
-    private func start(_ arguments: String..., patience: Double = 0.5) throws -> Program {
+    private func start(_ arguments: String..., patience: Double = 5) throws -> Program {
         let script = #"TMPDIR="$0" SYNTAX_PATIENCE="$1" && export TMPDIR SYNTAX_PATIENCE && shift && exec "$@""#
         let words = [scratch.path, "\(patience)", try builtProgram("SyntaxService")]
         return try Program("/bin/sh", ["-c", script] + words + arguments, in: scratch)
@@ -53,7 +53,7 @@ struct SyntaxServiceTests {
         }
         for line in [
             "the helper has died: it was ended by signal 6 (SIGABRT); process",
-            "the helper has died: it had not answered for 0.5 seconds, and it was ended by signal 9 (SIGKILL); process",
+            "the helper has died: it had not answered for 5.0 seconds, and it was ended by signal 9 (SIGKILL); process",
             "the helper has died: it had taken ", "slow.txt takes too long, and is left out",
             "the helper had printed: found the name “print”", "build 2 of the helper has taken over",
         ] {

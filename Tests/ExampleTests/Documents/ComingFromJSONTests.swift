@@ -248,10 +248,12 @@ struct ComingFromJSONTests {
         try await connected(["--verbose"], errors: killed) { connection, formatter in
             _ = try await formatter.format("")
             connection.child?.kill()
-            guard case .lost(.signalled(SIGKILL)?) = await connection.ended else {
+            // The end waits a second for the status, which may come later on a busy machine.
+            guard case .lost = await connection.ended else {
                 Issue.record("\(await connection.ended)")
                 return
             }
+            #expect(await connection.child?.waitForExit() == .signalled(SIGKILL))
         }
         #expect(try String(contentsOfFile: killed, encoding: .utf8).isEmpty)
     }
@@ -273,19 +275,28 @@ struct ComingFromJSONTests {
 
     @Test("One worker answers over both protocols, and ends when both have ended")
     func bothProtocols() async throws {
-        var status: ChildProcess.ExitStatus?
-        repeat {
-            let (formatter, new, old, input) = try await ComingFromJSONCode.launchBoth(builtProgram("formatter-both"))
-            #expect(try await new.format(Self.source) == Self.result)
-            #expect(try await old.format(Self.source) == Self.result)
-            let child = try #require(formatter.connection?.child)
-            try input.fileHandleForWriting.close()
-            await formatter.stop(timeout: TestTimeout.wait)
-            await #expect(throws: WorkerGone.self) { try await old.format("") }
-            status = child.exitStatus
-            // On a busy machine it may not have ended in the five seconds that a helper gets.
-        } while status == .signalled(SIGTERM)
-        #expect(status == .exited(0))
+        while true {
+            do {
+                let status = try await useBoth()
+                // On a busy machine it may not have ended in the five seconds that a helper gets.
+                if status == .signalled(SIGTERM) { continue }
+                #expect(status == .exited(0))
+                return
+            } catch let error as ConnectionError where error.message.contains("did not finish the handshake") {
+                // Nor may it have begun in the five seconds that it has for that.
+            }
+        }
+    }
+
+    private func useBoth() async throws -> ChildProcess.ExitStatus? {
+        let (formatter, new, old, input) = try await ComingFromJSONCode.launchBoth(builtProgram("formatter-both"))
+        #expect(try await new.format(Self.source) == Self.result)
+        #expect(try await old.format(Self.source) == Self.result)
+        let child = try #require(formatter.connection?.child)
+        try input.fileHandleForWriting.close()
+        await formatter.stop(timeout: TestTimeout.wait)
+        await #expect(throws: WorkerGone.self) { try await old.format("") }
+        return child.exitStatus
     }
 
     @Test("A worker that listens at a path is looked at with the tool")
@@ -293,7 +304,10 @@ struct ComingFromJSONTests {
         let path = scratch.socket
         let serving = Task { try await ComingFromJSONCode.listen(path) }
         #expect(try await eventually { FileManager.default.fileExists(atPath: path) })
-        let outcome = try await Program.run("distant", ["interfaces", path], in: scratch)
+        var outcome = try await Program.run("distant", ["interfaces", path], in: scratch)
+        while outcome.isOfBusyMachine {
+            outcome = try await Program.run("distant", ["interfaces", path], in: scratch)
+        }
         #expect(outcome.output.contains("    format(String) -> String\n"), "\(outcome.output)\(outcome.errors)")
         serving.cancel()
         _ = try? await serving.value

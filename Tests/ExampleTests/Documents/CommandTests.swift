@@ -95,10 +95,14 @@ struct CommandTests {
         #endif
         let commands = try DocumentedCommand.all(in: document).filter { Self.excluded[$0.text] == nil }
         guard !commands.isEmpty else { return }
-        let folder = try Self.clone(for: document)
-        let service = try Service(in: document, folder)
-        let results = try await Self.run(commands, in: folder)
-        await service?.close()
+        var results: [(status: Int?, output: [String])]
+        repeat {
+            let folder = try Self.clone(for: document)
+            let service = try Service(in: document, folder)
+            results = try await Self.run(commands, in: folder)
+            await service?.close()
+            // The service is in this process, which may get no time for as long as the tool waits.
+        } while results.contains { $0.output.contains { $0.contains("did not finish the handshake") } }
         #expect(results.count == commands.count)
         for (command, result) in zip(commands, results) {
             #expect(result.status == 0, "\(command.text):\n\(result.output.joined(separator: "\n"))")

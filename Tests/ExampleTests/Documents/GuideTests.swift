@@ -204,7 +204,9 @@ struct GuideTests {
         await watched
         await counter.stop()
         await watch.value
-        #expect(lines.withLock { $0 } == ["the counter has died: it was ended by signal 9 (SIGKILL)"])
+        // On a busy machine a start may take longer than the guide's code allows.
+        let deaths = lines.withLock { $0.filter { !$0.contains("handshake") } }
+        #expect(deaths == ["the counter has died: it was ended by signal 9 (SIGKILL)"])
         #expect(HelpersCode.options().standardError == .kept)
         #expect(FailuresCode.mayTryAgain(ConnectionError(.closed, "")))
     }
@@ -348,7 +350,10 @@ struct GuideTests {
         {}
         try await TestingYourToolCode.versions()
         try TestingYourToolCode.timeOut()
-        #expect(try await TestingYourToolCode.pair(TestSeed.next()) == 6)
+        let count = try await Self.repeated(while: { $0.isOfBusyMachine }) {
+            try await TestingYourToolCode.pair(TestSeed.next())
+        }
+        #expect(count == 6)
         let words = Remote(local: TestingYourToolCode.Words())
         #expect(try await words.longest("all of them") == "them")
     }

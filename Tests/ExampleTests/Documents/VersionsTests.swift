@@ -21,7 +21,8 @@ struct VersionsTests {
         helper.programName = "helper"
         helper.programVersion = version
         do {
-            let (tool, other) = try await Connection.pair(first: VersionsCode.configuration(), second: helper)
+            let (tool, other) = try await Connection.pair(
+                first: VersionsCode.configuration().withLongTimeouts, second: helper)
             #expect(version == "2.1")
             await tool.close()
             await other.close()
