@@ -57,14 +57,19 @@ struct BlockPoolTests {
     @Test("The memory of a message is kept for the next one when the message is let go")
     func blocksInBlockPool() async throws {
         await #expect(processExitsWith: .success) {
-            var block = MessageBlock.make(count: 3 << 20)
-            let start = block?.bytes.baseAddress
-            #expect(block?.bytes.count == 3 << 20)
-            block = nil
-            #expect(BlockPool.shared.freeBytes >= 3 << 20)
-            block = MessageBlock.make(count: (3 << 20) + 7)
-            #expect(block?.bytes.baseAddress == start)
-            block = nil
+            var isInTime = false
+            // On a busy machine the second may pass after which unused memory goes back to the system.
+            while !isInTime {
+                var block = MessageBlock.make(count: 3 << 20)
+                let start = block?.bytes.baseAddress
+                #expect(block?.bytes.count == 3 << 20)
+                let time = ContinuousClock.now
+                block = nil
+                let free = BlockPool.shared.freeBytes
+                block = MessageBlock.make(count: (3 << 20) + 7)
+                isInTime = ContinuousClock.now - time < .seconds(1)
+                if isInTime { #expect(free >= 3 << 20 && block?.bytes.baseAddress == start) }
+            }
             while BlockPool.shared.freeBytes > 0 { try await Task.sleep(for: .milliseconds(10)) }
         }
     }
