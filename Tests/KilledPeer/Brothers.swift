@@ -24,7 +24,7 @@ enum Brothers {
             path: "/bin/sleep", arguments: ["100000"], descriptors: held + [(null, 0), (null, 1), (null, 2)]
         ).start()
 
-        var configuration = Connection.Configuration.patient
+        var configuration = Connection.Configuration.patientOpening
         if way == "memory" { configuration.busy.frames = 1 }
         let connection =
             way == "pipes"

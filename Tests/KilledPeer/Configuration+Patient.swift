@@ -7,4 +7,11 @@ extension Connection.Configuration {
         configuration.lookupTimeout = .seconds(600)
         return configuration
     }
+
+    /// As `patient`, for a process that opens a connection: the other one may be slow to begin.
+    static var patientOpening: Self {
+        var configuration = patient
+        configuration.handshakeTimeout = .seconds(600)
+        return configuration
+    }
 }

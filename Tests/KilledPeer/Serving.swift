@@ -89,7 +89,7 @@ enum Serving {
     /// - Parameter words: A file for the number of the process of ssh, the host, the path there, and the options of ssh.
     static func connect(_ words: [String]) async throws {
         let connection = try await Connection.open(
-            .ssh(words[1], path: words[2], options: Array(words[3...])), configuration: .patient)
+            .ssh(words[1], path: words[2], options: Array(words[3...])), configuration: .patientOpening)
         let file = try SystemError.check(open(words[0], O_WRONLY | O_CREAT | O_CLOEXEC, 0o600))
         _ = "\(connection.child?.pid ?? 0)\n".withCString { write(file, $0, strlen($0)) }
         close(file)
@@ -110,7 +110,7 @@ enum Serving {
         let address = Connection.Address.service(
             ways[0], launching: CommandLine.arguments[0],
             arguments: ["service"] + ways.filter { !$0.hasPrefix("limit=") }, within: .milliseconds(limit))
-        let connection = try await Connection.open(address, configuration: .patient)
+        let connection = try await Connection.open(address, configuration: .patientOpening)
         _ = await connection.ended
     }
 }

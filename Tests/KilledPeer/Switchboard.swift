@@ -59,7 +59,7 @@ final class Switchboard: Vendable {
     /// Launches the third process.
     @concurrent
     func launch() async throws {
-        let connection = try await Connection.launch(CommandLine.arguments[0], configuration: .patient)
+        let connection = try await Connection.launch(CommandLine.arguments[0], configuration: .patientOpening)
         let board = try await connection.root(named: "switchboard")
         third.withLock { $0 = board }
     }

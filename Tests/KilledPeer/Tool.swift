@@ -18,7 +18,7 @@ final class Tool: Vendable {
 
     /// Launches a program, which has to be one like this, and asks it for its standard streams.
     func launch(_ program: String) async throws -> [String] {
-        let helper = try await Connection.launch(program, configuration: .patient)
+        let helper = try await Connection.launch(program, configuration: .patientOpening)
         let streams: [String] = try await helper.root(named: "tool").streams()
         await helper.close()
         return streams

@@ -53,7 +53,7 @@ struct PlainProgramTests {
         for way in 0..<3 {
             let pair = try await Pair()
             let task = Task {
-                try await withConnection(pair.client) { connection in
+                try await withConnection(pair.client, closeTimeout: TestTimeout.wait) { connection in
                     let directory = try await connection.root
                     switch way {
                     case 0: break

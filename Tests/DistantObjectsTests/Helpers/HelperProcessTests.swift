@@ -144,6 +144,7 @@ struct HelperProcessTests {
         var program = try builtProgram("killed-peer")
         var options = HelperOptions()
         options.arguments = ["early", kind]
+        options.configuration = .patient
         if kind == "missing" { program = folder.path("missing") }
         if kind == "text" {
             program = folder.path("text")
@@ -210,11 +211,15 @@ struct HelperProcessTests {
         }
         let log = EventLog(aborted.events)
         _ = try await aborted.running()
+        let start = ContinuousClock.now
         await aborted.connection?.child?.stop()
         // It may answer in the moment between the signal that wakes it and the one that ends it.
         _ = try? await aborted.remote.echo([1])
         await eventually("the end is reported") { !log.ends.isEmpty }
-        #expect(log.ends.first?.status == .signalled(SIGABRT))
+        let status = log.ends.first?.status
+        // One that has not ended five seconds after SIGABRT, as on a busy machine, is killed.
+        let mayBeKilled = ContinuousClock.now - start > .seconds(5)
+        #expect(status == .signalled(SIGABRT) || mayBeKilled && status == .signalled(SIGKILL))
         await aborted.stop()
 
         let reported = try helper {

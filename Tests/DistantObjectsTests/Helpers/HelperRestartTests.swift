@@ -1,5 +1,6 @@
 import DistantObjects
 import DistantTesting
+import PortTransport
 import TestSupport
 import Testing
 
@@ -150,15 +151,19 @@ struct HelperRestartTests {
         let folder = try TemporaryFolder()
         let program = folder.path("helper")
         let peer = try builtProgram("killed-peer")
-        func install(_ build: Int) throws {
-            let new = folder.path("new")
+        func install(_ build: Int) async throws {
             let script = "#!/bin/sh\nBUILD=\(build) exec '\(peer)' \"$@\"\n"
-            #expect(
-                FileManager.default.createFile(
-                    atPath: new, contents: Data(script.utf8), attributes: [.posixPermissions: 0o700]))
-            #expect(rename(new, program) == 0)
+            // Another process writes it: a program that this one starts meanwhile would keep it open for a moment, and it could not be
+            // run.
+            let (writer, _) = try ChildProcess.launch(
+                "/bin/sh",
+                arguments: [
+                    "-c", "printf %s \"$1\" >\"$0.new\" && chmod 700 \"$0.new\" && mv \"$0.new\" \"$0\"", program,
+                    script,
+                ])
+            #expect(await writer.waitForExit() == .exited(0))
         }
-        try install(1)
+        try await install(1)
         var options = HelperOptions()
         options.arguments = ["crash"]
         options.configuration = .patient
@@ -167,7 +172,7 @@ struct HelperRestartTests {
         let log = EventLog(helper.events)
         #expect(try await helper.remote.variable("BUILD") == "1")
         for build in 2...4 {
-            try install(build)
+            try await install(build)
             #expect(try await helper.remote.variable("BUILD") == "\(build - 1)")
             await helper.restart(timeout: TestTimeout.wait)
             #expect(try await helper.remote.variable("BUILD") == "\(build)")

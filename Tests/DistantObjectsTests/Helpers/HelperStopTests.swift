@@ -84,7 +84,8 @@ struct HelperStopTests {
                 }
                 helper.connection?.child?.kill()
                 await eventually("the end is reported") { !log.ends.isEmpty }
-                await helper.stop()
+                // The next process waits for the pipe in a method, which does not end by itself.
+                await helper.stop(timeout: .seconds(5))
                 _ = try? await says.value
             }
         }

@@ -41,7 +41,7 @@ import Testing
         private static func hostile() async throws -> (RawPeer, Connection) {
             let (raw, ours) = try RawPeerConnection.ends(.socketpair)
             raw.send(1, RawPeer.hello)
-            let connection = try await RawPeerConnection.adopt(ours, isInitiator: false, .init())
+            let connection = try await RawPeerConnection.adopt(ours, isInitiator: false, .patient)
             connection.vend(Directory())
             raw.send(2, RawPeer.call(body: [0, 1, 0x80]))
             _ = try await onThread { [raw.read(), raw.read()] }

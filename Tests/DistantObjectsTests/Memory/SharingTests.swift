@@ -244,7 +244,6 @@ import Testing
                 #expect(mappings == 0)
                 for round in 0..<60 { try await use(round) }
                 await eventually("the descriptors are closed") { Usage.descriptors <= descriptors }
-                #expect(Usage.descriptors <= descriptors)
                 #expect(Usage.sharedMemory() == 0)
             }
         }

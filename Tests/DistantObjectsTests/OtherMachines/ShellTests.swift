@@ -94,7 +94,10 @@ struct ShellTests {
             pids.insert(pid)
             switch round {
             case 0: kill(pid, SIGKILL)
-            case 1: try server.signalSession(SIGKILL)
+            case 1:
+                // The session of the killed process may end a moment later.
+                await eventually("one session is left") { server.sessions.count == 1 }
+                try server.signalSession(SIGKILL)
             case 2: helper.connection?.child?.kill()
             default: break
             }

@@ -105,16 +105,14 @@ private final class KilledPromise: Sendable {
 
     private func argument() async throws {
         let promise = root.wait.promise(own)
-        let calls = [
-            CountedCall { [root] in let _: Int = try await root.meet(promise) },
-            CountedCall { [root] in let _: String = try await root.name() },
-        ]
+        let first = CountedCall { [root] in let _: Int = try await root.meet(promise) }
+        await eventually("it is sent") { self.connection.committedCalls == 2 }
+        // It is for the same object, and so waits with the first.
+        let second = CountedCall { [root] in let _: String = try await root.name() }
         await own.noted.wait()
-        try await arrived(questions: 2)
+        try await arrived(questions: 3)
         await kill()
-        // The second does not wait if it was sent first.
-        await calls[0].expect(.outcomeUnknown)
-        await calls[1].expect(oneOf: [nil, .outcomeUnknown])
+        for call in [first, second] { await call.expect(.outcomeUnknown) }
     }
 
     private func resolved() async throws {

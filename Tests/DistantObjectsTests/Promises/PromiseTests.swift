@@ -108,6 +108,7 @@ struct PromiseTests {
         let visit = try await Visit()
         let promise = visit.hall.later.promise("x")
         async let met = visit.hall.meet(promise)
+        await eventually("the call is sent") { visit.pair.client.committedCalls == 2 }
         // It is for the same object as the message that waits for the promise.
         async let noted = visit.hall.note(1)
         await visit.served.started.wait()

@@ -64,7 +64,7 @@ struct ReferenceTests {
             try await directory.forget()
         }
         try await pair.rest()
-        #expect(observer == nil)
+        await eventually("it is freed") { observer == nil }
         await pair.close()
     }
 

@@ -104,3 +104,8 @@ extension Connection {
     @discardableResult
     func close() async -> OneWayLosses { await close(timeout: TestTimeout.wait) }
 }
+
+extension Helper {
+    /// Stops with a long limit, for the same reason.
+    func stop() async { await stop(timeout: TestTimeout.wait) }
+}

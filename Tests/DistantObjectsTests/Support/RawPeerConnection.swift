@@ -97,6 +97,12 @@ struct RawPeerConnection {
         if case .lost = end { return true }
         return false
     }
+
+    /// Whether the peer is gone, and no status of a process was known when the connection ended.
+    static func isLostWithoutStatus(_ end: ConnectionEnd) -> Bool {
+        if case .lost(nil) = end { return true }
+        return false
+    }
 }
 
 /// A call that counts how often it ends.

@@ -31,17 +31,43 @@ final class ShellServer: Sendable {
     /// - Parameter network: The network in which it runs; nil: this machine's.
     init(in network: TestNetwork? = nil) async throws {
         host = network?.address ?? "127.0.0.1"
-        let host = host
         // sshd wants it if it runs as root.
         if geteuid() == 0 { mkdir("/run/sshd", 0o755) }
-        let folder = try TemporaryFolder()
-        self.folder = folder
+        folder = try TemporaryFolder()
         for name in ["host", "user", "wrong"] {
             try await Self.run("/usr/bin/ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", folder.path(name)])
         }
-        let port = try Self.freePort()
-        self.port = port
-        try Self.write(
+        (port, process, input) = try await Self.start(in: folder, host, network?.prefix ?? "")
+    }
+
+    /// Starts sshd at a free port.
+    ///
+    /// Another program may take the port before sshd does. Then it is started again at another one.
+    private static func start(
+        in folder: TemporaryFolder, _ host: String, _ prefix: String
+    ) async throws -> (UInt16, ChildProcess, ChannelEndpoint) {
+        while true {
+            let port = try freePort()
+            try configure(folder, host, port)
+            // The shell ends sshd when its input ends, so also if this process is killed.
+            let (process, input) = try ChildProcess.launch(
+                "/bin/sh",
+                arguments: [
+                    "-c", "\(prefix)\(program) -D -E \"$0/log\" -f \"$0/sshd.conf\" & cat; kill $!; wait", folder.path,
+                ], over: .pipes)
+            func listens() -> Bool { access(folder.path("pid"), F_OK) == 0 }
+            await eventually("sshd listens, or the port is taken") {
+                let log = String(decoding: systemContents(of: folder.path("log")), as: UTF8.self)
+                return listens() || log.contains("Cannot bind")
+            }
+            if listens() { return (port, process, input) }
+            unlink(folder.path("log"))
+        }
+    }
+
+    /// Writes the files that name the port.
+    private static func configure(_ folder: TemporaryFolder, _ host: String, _ port: UInt16) throws {
+        try write(
             """
             Port \(port)
             ListenAddress \(host)
@@ -59,14 +85,14 @@ final class ShellServer: Sendable {
             let words = String(decoding: systemContents(of: folder.path(key)), as: UTF8.self).split(separator: " ")
             return "[\(host)]:\(port) \(try #require(words.first)) \(words[1])\n"
         }
-        try Self.write(known("host.pub"), to: folder.path("known"))
-        try Self.write(known("wrong.pub"), to: folder.path("changed"))
-        try Self.write("", to: folder.path("unknown"))
+        try write(known("host.pub"), to: folder.path("known"))
+        try write(known("wrong.pub"), to: folder.path("changed"))
+        try write("", to: folder.path("unknown"))
         for (name, key, hosts) in [
             ("conf", "user", "known"), ("wrong.conf", "wrong", "known"), ("changed.conf", "user", "changed"),
             ("unknown.conf", "user", "unknown"),
         ] {
-            try Self.write(
+            try write(
                 """
                 Host *
                   HostName \(host)
@@ -78,15 +104,6 @@ final class ShellServer: Sendable {
                   GlobalKnownHostsFile /dev/null
                 """, to: folder.path(name))
         }
-        // The shell ends sshd when its input ends, so also if this process is killed.
-        (process, input) = try ChildProcess.launch(
-            "/bin/sh",
-            arguments: [
-                "-c",
-                "\(network?.prefix ?? "")\(Self.program) -D -E \"$0/log\" -f \"$0/sshd.conf\" & cat; kill $!; wait",
-                folder.path,
-            ], over: .pipes)
-        await eventually("sshd listens") { access(folder.path("pid"), F_OK) == 0 }
     }
 
     /// The arguments of ssh for it.
@@ -96,10 +113,7 @@ final class ShellServer: Sendable {
 
     /// The command of the other process of tests.
     static func peer(_ words: String...) throws -> String {
-        // The long timeouts of the tests count there, too.
-        let program = try builtProgram("killed-peer")
-        let variables = TestTimeout.environment.map { "\($0.key)=\($0.value)" }
-        return (variables + ["'\(program)'"] + words).joined(separator: " ")
+        (["'\(try builtProgram("killed-peer"))'"] + words).joined(separator: " ")
     }
 
     /// An address of that command.

@@ -137,7 +137,7 @@ struct OneWayCreditTests {
 
     @Test("An object with a full mailbox does not stall another object")
     func blockedObject() async throws {
-        let (raw, connection) = try await rawClient(.init(), RawPeer.greeting())
+        let (raw, connection) = try await rawClient(.patient, RawPeer.greeting())
         let directory = Directory()
         connection.vend(["": directory, "other": Observer()])
         let (credit, answer) = try await onThread { () -> (UInt64, [UInt8]?) in

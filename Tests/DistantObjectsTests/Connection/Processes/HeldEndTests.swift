@@ -67,12 +67,7 @@ private struct Holder {
             arguments: KilledProcess.Way.allCases)
         func helperInHeldEnd(way: KilledProcess.Way) async throws {
             let holder = try Holder()
-            // Over pipes the limit of the ping has to pass.
-            var configuration = way == .pipes ? Connection.Configuration() : .patient
-            if way == .sharedMemory { configuration.busy = .always }
-            let connection = try await Connection.launch(
-                "/bin/sh", arguments: holder.script(before: try builtProgram("killed-peer"), overPipes: way == .pipes),
-                over: way == .pipes ? .pipes : .socketpair, configuration: configuration)
+            let connection = try await Self.launch(holder, over: way)
             while way == .sharedMemory, !connection.isInSharedMemory { try await connection.ping() }
             let root = try await connection.root
             let (observer, beginning) = (Observer(), Beginning())
@@ -88,6 +83,25 @@ private struct Holder {
             await expectCode(.closed) { let _: Int = try await root.note(1) }
             #expect(connection.statistics.isAtRest)
             try holder.end()
+        }
+
+        private static func launch(_ holder: Holder, over way: KilledProcess.Way) async throws -> Connection {
+            var configuration = Connection.Configuration.patient
+            if way == .sharedMemory { configuration.busy = .always }
+            // Over pipes the limit of the ping has to pass, which is that of the handshake.
+            if way == .pipes { configuration.handshakeTimeout = .seconds(5) }
+            while true {
+                do {
+                    return try await Connection.launch(
+                        "/bin/sh",
+                        arguments: holder.script(before: try builtProgram("killed-peer"), overPipes: way == .pipes),
+                        over: way == .pipes ? .pipes : .socketpair, configuration: configuration)
+                } catch let error as ConnectionError where error.code == .handshakeTimeout {
+                    // On a busy machine the program needs more time to begin.
+                    configuration.handshakeTimeout *= 4
+                    if let pid = holder.pid { kill(pid, SIGKILL) }
+                }
+            }
         }
 
         @Test(
