@@ -84,7 +84,8 @@ struct Crowd {
 
         for connection in crowd { connection.invalidate() }
         let end = ContinuousClock.now + .seconds(60)
-        while case let now = try await root.use(), now[0] > before[0] || now[2] > before[2] || now[3] > before[3] {
+        // The loop and Dispatch open some when they need them first, and keep them.
+        while case let now = try await root.use(), now[0] > before[0] + 8 || now[2] > before[2] || now[3] > before[3] {
             guard ContinuousClock.now < end else { Verdict.fail("the service had \(before), and has \(now)") }
             try await Task.sleep(for: .milliseconds(50))
         }

@@ -65,7 +65,13 @@ final class Stage: Sendable {
         let root = try await watcher.root(as: LedgerInterface.self)
         for _ in 0..<50 { try await Visits.call(root, &generator) }
         try await watchClients(seed: seed, killsAfter: nil)
-        return (watcher, try await root.use())
+        var use = try await root.use()
+        // The service notes the ends of those clients a moment later.
+        while use[2] > 1 {
+            try await Task.sleep(for: .milliseconds(10))
+            use = try await root.use()
+        }
+        return (watcher, use)
     }
 
     // MARK: Clients
@@ -125,7 +131,7 @@ final class Stage: Sendable {
             options.arguments = ["helper"]
             options.configuration.handshakeTimeout = .seconds(120)
             options.configuration.lookupTimeout = .seconds(120)
-            options.unresponsiveAfter = .seconds(5)
+            options.unresponsiveAfter = .seconds(20)
             let helper = Helper(
                 LedgerInterface.self, CommandLine.arguments[0],
                 restart: .onFailure(limit: .max, backoff: .zero ... .milliseconds(10)), options: options)
@@ -157,12 +163,15 @@ final class Stage: Sendable {
             }
         }
         var mayFail = true
+        var isGone = false
         switch Int.random(in: 0...5, using: &generator) {
         case 0:
             if let pid { kill(pid, SIGKILL) }
+            isGone = true
             count("helpers killed")
         case 1:
             if let pid { kill(pid, SIGSTOP) }
+            isGone = true
             count("helpers stopped by SIGSTOP")
         case 2:
             await helper.restart()
@@ -177,6 +186,8 @@ final class Stage: Sendable {
             }
             count("calls of helpers that failed with it")
         }
+        // The next calls may not meet the end of this process.
+        while isGone, let pid, helper.connection?.child?.pid == pid { try await Task.sleep(for: .milliseconds(10)) }
     }
 
     // MARK: The end

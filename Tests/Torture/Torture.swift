@@ -106,12 +106,12 @@ struct Torture {
     /// Waits until nothing is left but what the peer keeps, as long as something changes: releases come shortly after the last
     /// use.
     private static func rest(_ connection: Connection) async {
-        var end = ContinuousClock.now + .seconds(10)
+        var end = ContinuousClock.now + .seconds(120)
         var last = Left(connection)
         while !last.isNothing, ContinuousClock.now < end {
             guard (try? await connection.ping()) != nil else { break }
             let left = Left(connection)
-            if left != last { end = .now + .seconds(10) }
+            if left != last { end = .now + .seconds(120) }
             last = left
         }
         guard connection.statistics.isAtRest else { Verdict.fail("after all calls there are \(connection.statistics)") }
