@@ -119,7 +119,7 @@ final class Program {
         posix_spawn_file_actions_addopen(&actions, 2, errors, flags, 0o600)
         var environment = ProcessInfo.processInfo.environment
         for name in ["FOOBAR_PATIENCE", "WHITEBOARD_PATIENCE"] { environment[name] = "\(patience / .seconds(1))" }
-        // A helper that hangs is killed after this, so it takes part of each run.
+        // After so many seconds a helper that hangs is killed. Each run waits for that, so it is not longer.
         environment["SYNTAX_PATIENCE"] = "5"
         var words = ([path] + arguments).map { strdup($0) } + [nil]
         var variables = environment.map { strdup("\($0)=\($1)") } + [nil]
